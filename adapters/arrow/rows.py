@@ -43,16 +43,27 @@ def blocks(values: Sequence[Any], given: Mapping[str, Any] = _NOTHING) -> Sequen
 def _of_kind(kind: type, values: Sequence[Any], given: Mapping[str, Any]) -> Sequence[RowBlock]:
     if issubclass(kind, (tuple, list)):
         names = tuple_names(cast("Any", kind))
-        try:
-            return [RowBlock(values, names, list(zip(*values, strict=True)), len(values))]
-        except ValueError:
-            parts = [list(same) for _, same in groupby(values, len)]
-            return [RowBlock(part, names, list(zip(*part, strict=True)), len(part)) for part in parts]
+        if names is not None or not hasattr(cast("Any", kind), "asDict"):
+            return _of_tuples(values, names)
+        # Rows of PySpark: each has its own names, or none.
+        return [
+            block
+            for own, same in groupby(values, lambda row: getattr(row, "__fields__", None))
+            for block in _of_tuples(list(same), own)
+        ]
     if issubclass(kind, Mapping):
         return [_of_dicts(values, given)]
     if issubclass(kind, (pa.RecordBatch, pa.Table)):
         return list(map(_of_arrow, values))
     return [RowBlock(values, None, [values], len(values), bare=True)]
+
+
+def _of_tuples(values: Sequence[Any], names: Sequence[str] | None) -> Sequence[RowBlock]:
+    try:
+        return [RowBlock(values, names, list(zip(*values, strict=True)), len(values))]
+    except ValueError:
+        parts = [list(same) for _, same in groupby(values, len)]
+        return [RowBlock(part, names, list(zip(*part, strict=True)), len(part)) for part in parts]
 
 
 def _of_dicts(rows: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> RowBlock:

@@ -150,9 +150,9 @@ def on_executors(
     reads them, and only as fast as Spark takes the results.
 
     `as_` gives the form of the input: named tuples, `"tuples"`, `"dicts"` or Arrow record `"batches"`, as in
-    `from_dataframe`. The output becomes rows: tuples and lists match by position, named tuples and dicts by name (a
-    missing column is null), and Arrow batches pass unchanged; any other value fills the only column. A timestamp is a
-    datetime, or an int of microseconds since 1970, UTC.
+    `from_dataframe`. The output becomes rows: tuples and lists match by position, named tuples, PySpark's `Row` and
+    dicts by name (a missing column is null), and Arrow batches pass unchanged; any other value fills the only column. A
+    timestamp is a datetime, or an int of microseconds since 1970, UTC.
 
     With `time`, a column or an expression, rows are sorted within each partition and come at their times, so per-time
     modules complete a time for the partition. With `by`, one or several columns, all rows of a key are brought

@@ -36,9 +36,10 @@ def to_dataframe(
     """Make a DataFrame of a source's values, lazily: the source is asked only when an action reads it.
 
     `schema` is DDL, such as "day DATE, delay DOUBLE", a StructType or a pyarrow.Schema. Values are dicts, tuples, named
-    tuples or Arrow record batches; with a single column, any other value fills it. An int in a TIMESTAMP column counts
-    microseconds since 1970, UTC, and a VARIANT takes pyspark's `VariantVal`. For a StructType without columns, values
-    are `()` or `{}`, which Spark counts. `session` is by default the active session, or else a new local one.
+    tuples (also PySpark's `Row`) or Arrow record batches; with a single column, any other value fills it. An int in a
+    TIMESTAMP column counts microseconds since 1970, UTC, and a VARIANT takes pyspark's `VariantVal`. For a StructType
+    without columns, values are `()` or `{}`, which Spark counts. `session` is by default the active session, or else a
+    new local one.
 
     The DataFrame has one partition, in the source's order: `repartition` it for parallel work. Spark's Python worker
     asks for one Arrow batch (at most 10,000 rows) at a time, and the source is at most two batches ahead of the worker.

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import Row
 from pyspark.sql.types import StructType, VariantVal
 
 import pullstream as ps
@@ -19,11 +20,18 @@ MOMENTS = pa.timestamp("us", "UTC")
 @on_both
 def test_rows_of_every_form_arrive(chosen):
     rows = [(1, "tea", dt.date(2013, 1, 1), 0), {"n": 2, "item": None, "day": None, "at": 1_000_000}]
+    rows += [Row(item="rye", n=3), Row(n=4), Row(5, None, None, None)]
     schema = pa.schema([("n", pa.int64()), ("item", pa.string()), ("day", pa.date32()), ("at", MOMENTS)])
     with settings(chosen, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
         frame = spark.to_dataframe(ps.values(rows), schema, session=chosen)
         found = frame.selectExpr("n", "item", "day", "unix_micros(at)").collect()
-    assert [*map(tuple, found)] == [(1, "tea", dt.date(2013, 1, 1), 0), (2, None, None, 1_000_000)]
+    assert [*map(tuple, found)] == [
+        (1, "tea", dt.date(2013, 1, 1), 0),
+        (2, None, None, 1_000_000),
+        (3, "rye", None, None),
+        (4, None, None, None),
+        (5, None, None, None),
+    ]
 
 
 @on_both
