@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.authoring import Traits
+from pullstream.authoring import Carries, Traits
 from pullstream.conformance import Subject, conformance
 from tutorials.lesson import tell
 
@@ -56,7 +56,7 @@ class Both(ps.authoring.Kernel[tuple[str, str]]):
     """A source that combines two sources; `inputs` has a lane for each."""
 
     def __init__(self, left: ps.Source[str], right: ps.Source[str]) -> None:
-        self.traits = Traits(sources=(left, right))
+        self.traits = Traits(sources=(left, right), carries=Carries.LOST)
 
     def pair(self, left: Any, right: Any) -> ps.Batch[tuple[str, str]] | ps.authoring.Done:
         """Return a pair, at the later time of the two, or the end if one of them has ended."""
@@ -93,9 +93,10 @@ def sources() -> None:
     """1. A kernel with two sources.
 
     A kernel lists its `sources` in its traits, and finds a lane of each in `inputs`. `Both`, above, pairs two answers.
-    The pair has the later of their times, because the earlier may be complete when the other answer arrives. `InTurn`
-    asks one source after the other. It is correct but slow: a pair takes as long as both answers together. With
-    `SideBySide`, it takes as long as the slower one.
+    The pair has the later of their times, because the earlier may be complete when the other answer arrives. A resumed
+    run drops the values of complete times, and would make other pairs. With `Carries.LOST`, a run with a journal
+    refuses the module. `InTurn` asks one source after the other. It is correct but slow: a pair takes as long as both
+    answers together. With `SideBySide`, it takes as long as the slower one.
     """
     show(InTurn(rows("a", 1), rows("b", 2)))
     print("side by side")

@@ -11,10 +11,11 @@ from pathlib import Path
 import attrs
 import pytest
 
+import pullstream as ps
 from pullstream.checker import RULES
 from pullstream.trace import Trace, judge, traced_runs
 from pullstream.trace.view import data_of
-from tutorials import lesson
+from tutorials import lesson, two_inputs
 from tutorials.contents import CHAPTERS as CONTENTS
 from tutorials.lesson import code, parts_of, pieces, promised, tell
 
@@ -113,6 +114,12 @@ def test_one_piece_comes_with_only_its_tools(capsys):
     assert "8. Ending without notifying upstream" in printed
     assert "7. An abort" not in printed
     assert printed.splitlines()[-len(promised(piece)) :] == promised(piece)
+
+
+def test_pairs_at_different_times_are_refused_with_a_journal(tmp_path):
+    pairs = two_inputs.InTurn(two_inputs.rows("a", 1), two_inputs.rows("b", 2))
+    with pytest.raises(ps.errors.JournalError, match=r"InTurn.*cannot be in a run with a journal"):
+        ps.run(ps.pipe(pairs, ps.collect()), journal=tmp_path / "journal")
 
 
 def test_a_closed_pipe_is_no_error():
