@@ -185,6 +185,28 @@ async def test_a_window_is_emitted_when_its_end_is_reached(module, autojump_cloc
     assert moments == [1]
 
 
+@pytest.mark.parametrize(
+    ("options", "first", "then"),
+    # It may still have another key, or be left out: then the session ends at 4.
+    [({}, 5, 7), ({"key": len}, 4, 7), ({"fold": ps.agg.count(), "on_error": "skip"}, 4, 7)],
+)
+async def test_a_waiting_value_is_in_the_open_session(options, first, then, autojump_clock):
+    """So the session's end is held no longer. The other input can bring values from 1, and later from 3 on."""
+    one, other = ps.pushable(9), ps.pushable(9)
+    async with ps.pipe(ps.merge(one, other), ps.sessions(4, **options), ps.drain()).open() as running:
+        for pushed in (one, other):
+            await pushed.push("a", time=0)
+        other.advance(1)
+        await trio.testing.wait_all_tasks_blocked()
+        await one.push("b", time=3)
+        await trio.testing.wait_all_tasks_blocked()
+        assert running.progress.frontier(at="sessions") == ps.timely.Antichain([first])
+        other.advance(3)
+        await trio.testing.wait_all_tasks_blocked()
+        assert running.progress.frontier(at="sessions") == ps.timely.Antichain([then])
+        await running.abort()
+
+
 @pytest.mark.parametrize("small", [2, 20])
 def test_waiting_values_are_not_sorted_again_per_batch(small, monkeypatch):
     looks = itertools.count()

@@ -267,11 +267,12 @@ class _Sessions(Windowed, Resumable):
 
     def _listen(self) -> None:
         """Hold the earliest end, and request a notification for the next moment."""
-        if self._sessions:
-            least = self._first_end()
-        else:
-            first = self._first_waiting()
-            least = None if first is None else self._end_after(first)
+        waiting = self._first_waiting()
+        least = self._first_end()
+        # Without keys, a value that waits will extend the session that is open at its time, unless it may be left out.
+        extends = self._key is None and not self._catches
+        if waiting is not None and (least is None or (extends and waiting < least)):
+            least = self._end_after(waiting)
         if least != self._held:
             if least is not None:
                 self.location.hold(least)
