@@ -54,6 +54,7 @@ INNER = {
     "map_time": ps.pipe(ps.map_time(lambda n: n // 2), ps.prefetch(1)),
     "to dates": ps.map_time(lambda n: date(2026, 1, 1) + timedelta(n)),
     "tumbling": ps.tumbling(2),
+    "eager": ps.tumbling(2, ps.agg.count(), eager=True),
     "sessions": ps.pipe(ps.delay(1), ps.sessions(2)),
 }
 GROUPS = [

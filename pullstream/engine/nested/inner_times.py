@@ -146,7 +146,8 @@ def _row(module: Module) -> Ways:
     """The ways through one module."""
     emits, traits = Emits.of(module), PLAIN
     given = any(isinstance(part, (OfOneRun, Blueprint)) for part in module.parts)
-    if emits is Emits.AT_OTHER_TIMES or (emits in {Emits.UNKNOWN, Emits.PER_TIME} and not given):
+    eager = dict(module.options).get("eager")
+    if emits is Emits.AT_OTHER_TIMES or ((eager or emits in {Emits.UNKNOWN, Emits.PER_TIME}) and not given):
         traits = getattr(module.made(), "traits", PLAIN)
     if emits is Emits.AT_ANY_TIME or traits.sources:
         return []
