@@ -268,19 +268,28 @@ def _is_strict(kind: DataType) -> bool:
 def _without_nulls(column: Array) -> Array:
     """The column; refused if there are nulls inside its values where its type has none, which pyarrow accepts."""
     kind = column.type
-    if _is_strict(kind):
-        present: Any = column.drop_null()
-        if types.is_map(kind):
-            fields: list[Any] = [kind.key_field, kind.item_field]
-            present = present.cast(pa.list_(pa.struct(fields))).flatten()
+    if isinstance(column, pa.ChunkedArray):
+        for chunk in column.chunks:
+            _without_nulls(chunk)
+    elif _is_strict(kind):
+        # Flattened, the parts of a null struct are null, and those of a null list are left out.
+        if types.is_struct(kind):
+            parts, nulls = column.flatten(), column.null_count
         else:
-            fields = [kind.field(place) for place in range(kind.num_fields)]
-        parts = present.flatten() if isinstance(present, pa.StructArray) else [present.flatten()]
-        for field, part in zip(fields, parts, strict=True):
-            if part.null_count and not field.nullable:
+            parts, nulls = [(_entries(column) if types.is_map(kind) else column).flatten()], 0
+        for place, part in enumerate(parts):
+            field = kind.field(place)
+            if part.null_count > nulls and not field.nullable:
                 raise ValueError(f"its {field.name!r} is null, which the type does not allow")
             _without_nulls(part)
     return column
+
+
+def _entries(maps: Any) -> Any:
+    """Maps as lists; pyarrow neither flattens maps nor casts those with nulls inside a key or an item."""
+    kind, buffers = pa.list_(maps.type.field(0)), maps.buffers()[:2]
+    entries = pa.StructArray.from_arrays([maps.keys, maps.items], fields=list(kind.value_type))
+    return pa.ListArray.from_buffers(kind, len(maps), buffers, offset=maps.offset, children=[entries])
 
 
 def _cast(column: Array, kind: DataType) -> Array:

@@ -21,6 +21,7 @@ STRUCT = pa.struct([("n", pa.int8()), ("x", pa.float64())])
 MAP = pa.map_(pa.string(), pa.float64())
 NEVER_NULL = pa.field("value", pa.int8(), nullable=False)
 NONE_INSIDE = pa.list_(pa.struct([NEVER_NULL]))
+NO_NULL_TEXTS = pa.list_(pa.field("value", pa.string_view(), nullable=False))
 EAST = dt.timezone(dt.timedelta(hours=1))
 
 
@@ -120,6 +121,7 @@ EITHER = list(FORMS)
         (["values"], [5000, AT.time()], pa.time64("us"), [dt.time(0, 0, 0, 5000), AT.time()]),
         (EITHER, [[1, 2], (3,), None, [], np.array([4], np.int8)], INTS, [[1, 2], [3], None, [], [4]]),
         (EITHER, [[{"value": 1}, None], None, []], NONE_INSIDE, [[{"value": 1}, None], None, []]),
+        (["values"], [["tea"], None], NO_NULL_TEXTS, [["tea"], None]),
         (EITHER, [{"n": 1}, None, {}], STRUCT, [{"n": 1, "x": None}, None, {"n": None, "x": None}]),
         (["values"], [(2, 0.5), None, Straight(3, 4)], STRUCT, [{"n": 2, "x": 0.5}, None, {"n": 3, "x": 4.0}]),
         (["values"], [[("n", 1), ("x", 0.5)]], STRUCT, [{"n": 1, "x": 0.5}]),
@@ -145,6 +147,13 @@ def test_exact_values_are_kept(forms, values, kind, kept):
         array = exact_array(FORMS[form](values), kind)
         assert array.type == kind
         assert array.to_pylist() == kept
+
+
+def test_nulls_before_a_slice_are_not_in_it():
+    kind = pa.map_(pa.string(), pa.struct([NEVER_NULL]))
+    rest = pa.array([{"a": {"value": None}}, {"a": {"value": 1}}], kind).slice(1)
+    for column in rest, pa.chunked_array([rest]):
+        assert exact_array(column, kind).to_pylist() == [[("a", {"value": 1})]]
 
 
 @pytest.mark.parametrize("values", [[1.5, True], [dt.date(2020, 1, 1), NOON], [b"a", "b"]], ids=str)
