@@ -104,7 +104,7 @@ class IcebergTable(LakeTable):
 
     @override
     def forgetting(self) -> str:
-        keys = ", ".join(map(repr, (_TIMES, _COUNT, _JOURNAL)))
+        keys = ", ".join(repr(key) for key in (_TIMES, _COUNT, _JOURNAL) if key in self._iceberg.properties)
         schema, table = self._identifier
         return (
             f"remove {self.records} first, with `table.transaction()` as a context manager and its "
@@ -153,12 +153,12 @@ class IcebergTable(LakeTable):
 def _restored(metadata: Any) -> bool:
     """Whether the last recorded time is in a snapshot that the table was rolled back from, and that has not expired."""
     snapshots = {each.snapshot_id: each for each in metadata.snapshots}
-    numbers = {id: int(each.summary.get(f"{MARK}.number") or 0) for id, each in snapshots.items() if each.summary}
+    recorded = [id for id, each in snapshots.items() if each.summary and each.summary.get(f"{MARK}.number")]
     id = metadata.current_snapshot_id
-    while id in snapshots and not numbers.get(id):
+    while id in snapshots and id not in recorded:
         id = snapshots[id].parent_snapshot_id
-    # A snapshot has no parent also if that has expired.
-    return id in snapshots and numbers[id] < max(numbers.values())
+    # A snapshot has no parent also if that has expired. The numbers begin again if a user has removed the records.
+    return id in snapshots and id != recorded[-1]
 
 
 def _driver(name: str) -> Any:

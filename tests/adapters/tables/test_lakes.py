@@ -1,6 +1,7 @@
 """Tables in Delta Lake and Iceberg, while others maintain them."""
 
 import datetime as dt
+import os
 import sqlite3
 
 import pytest
@@ -76,9 +77,27 @@ def test_a_restored_table(base):
     if base.kind == "delta":
         before = dt.datetime.now(dt.UTC)
         base.table("sales").delete()
+        # The file system's clock may lag behind.
+        later = (before + dt.timedelta(seconds=10)).timestamp()
+        os.utime(max((base.folder / "sales/_delta_log").glob("*.json")), (later, later))
         base.table("sales").restore(before)
         assert write(sales(12), base) == []
     assert sold(base) == list(range(12))
+
+
+@pytest.mark.parametrize("base", ["iceberg"], indirect=True)
+def test_a_restored_table_begins_again_once_its_records_are_removed(base):
+    """Its snapshots still have the numbers of the times that it has lost."""
+    write(sales(9), base)
+    table = base.table("sales")
+    with table.manage_snapshots() as snapshots:
+        snapshots.rollback_to_snapshot(table.snapshots()[0].snapshot_id)
+    with pytest.raises(tables.TableError, match=r"`remove_properties\('pullstream.times', 'pullstream.count'\)`"):
+        write(sales(9), base)
+    with base.table("sales").transaction() as transaction:
+        transaction.remove_properties("pullstream.times", "pullstream.count")
+    for count, times in (3, [0]), (6, [1]):
+        assert write(sales(count), base) == times
 
 
 @pytest.mark.parametrize("base", ["iceberg"], indirect=True)
