@@ -34,8 +34,10 @@ class DuckdbTable(SqlTable):
         self.failures = (duckdb.Error, OSError)
         path = Path(self.plan.target.location)
         for left in path.parent.glob(f".{escape(path.name)}.*.part"):
-            left.unlink(missing_ok=True)
-        if not path.exists():
+            # It may be in a folder from which this user may only read.
+            with suppress(OSError):
+                left.unlink()
+        if path.parent.is_dir() and not path.exists():
             # DuckDB refuses a file that a kill or a full disk has left in part, so a new one appears when it is whole.
             new = path.with_name(f".{path.name}.{token_hex(8)}.part")
             try:

@@ -14,6 +14,7 @@ from adapters.arrow import spools
 from adapters.spark.writing.replay import ReplayFile
 from pullstream import tables
 from tests.adapters.tables.conftest import base_of
+from tests.adapters.tables.helpers import sales, write
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "iceberg"])
@@ -48,6 +49,14 @@ def test_a_full_disk(kind, disk):
     assert ps.run(ps.pipe(source, sink)) == list(range(len(there) // 10, 6))
     assert numbers() == list(range(60))
     assert not list(disk.glob(".*"))
+
+
+def test_a_duckdb_file_in_a_folder_without_rights(tmp_path):
+    """A part that another user has left stays there, and an error names no such part."""
+    (tmp_path / ".base.duckdb.killed.part").mkdir()
+    assert write(sales(3), base_of("duckdb", tmp_path)) == [0]
+    with pytest.raises(tables.TableError, match=r"no/base.duckdb\": No such file"):
+        write(sales(3), base_of("duckdb", tmp_path / "no"))
 
 
 def dice(seed):
