@@ -7,7 +7,7 @@ known and change the times (`ways_through`), otherwise `Unopened` tells.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.nesting import Mirrored
-from pullstream.engine.traits import PLAIN
+from pullstream.engine.traits import PLAIN, Lasting, Traits
 from pullstream.timely import BEGINNING, IDENTITY, Antichain, MutableAntichain, Summary
 from pullstream.timely.order import minimal
 
@@ -142,17 +142,63 @@ def ways_through(blueprint: Blueprint, *, around: bool = False) -> Ways:
     return minimal([*KEEPS, *ways]) if ways and around else ways
 
 
-def _row(module: Module) -> Ways:
-    """The ways through one module."""
-    emits, traits = Emits.of(module), PLAIN
+def lasting_through(blueprint: Blueprint, *, around: bool = False) -> Lasting:
+    """The trait `lasting` of a module with these modules inside; `around` if values may also pass around them."""
+
+    @cache
+    def steps() -> list[Lasting]:
+        return [_lasting(module) for module in blueprint.modules]
+
+    def last(number: int, time: Any) -> list[Any]:
+        times = [time]
+        for step in steps():
+            times = [later for time in times for later in step(number, time)]
+        return [time, *times] if around else times
+
+    return last
+
+
+def is_later_inside(blueprint: Blueprint) -> bool:
+    """The trait `later` of a module with these modules inside."""
+    return any(_traits_of(each).later or any(map(is_later_inside, _parts(each))) for each in blueprint.modules)
+
+
+def _lasting(module: Module) -> Lasting:
+    if (known := _traits_of(module).lasting) is not None:
+        return known
+    ways, parts = _row(module), [*map(lasting_through, _parts(module))]
+
+    def last(number: int, time: Any) -> list[Any]:
+        if not ways:
+            raise LookupError(f"any time may follow {time!r}")
+        if parts:
+            return [time, *(later for part in parts for later in part(number, time))]
+        return [later for way in ways if (later := way.results_in(time)) is not None]
+
+    return last
+
+
+def _traits_of(module: Module) -> Traits:
+    """The traits that decide about times, without making a module from what belongs to one run."""
+    emits = Emits.of(module)
     given = any(isinstance(part, (OfOneRun, Blueprint)) for part in module.parts)
     eager = dict(module.options).get("eager")
     if emits is Emits.AT_OTHER_TIMES or ((eager or emits in {Emits.UNKNOWN, Emits.PER_TIME}) and not given):
-        traits = getattr(module.made(), "traits", PLAIN)
+        return getattr(module.made(), "traits", PLAIN)
+    return PLAIN
+
+
+def _row(module: Module) -> Ways:
+    """The ways through one module."""
+    emits, traits = Emits.of(module), _traits_of(module)
     if emits is Emits.AT_ANY_TIME or traits.sources:
         return []
     if emits is Emits.AT_OTHER_TIMES or traits.summaries:
         row = (*traits.summaries, ())[0]
         return [row] if isinstance(row, Summary) else row
-    parts = [ways_through(part) for part in module.parts if isinstance(part, Blueprint)]
+    parts = [*map(ways_through, _parts(module))]
     return [*KEEPS, *chain(*parts)] if all(parts) else []
+
+
+def _parts(module: Module) -> list[Blueprint]:
+    return [part for part in module.parts if isinstance(part, Blueprint)]

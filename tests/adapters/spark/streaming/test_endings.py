@@ -358,6 +358,8 @@ def test_times_within_a_micro_batch_nest(landing):
             ps.pipe(ps.sliding(2, 1), ps.count_by_key(len)),
             "sliding.* downstream of from_streaming.* only after a later",
         ),
+        (ps.group_by(len, ps.sliding(2, 1)), "group_by.* downstream of from_streaming.* only after a later"),
+        (ps.group_by(len, ps.fork(ps.stamp_epochs(2))), r"group_by, composed .* its own times"),
         (ps.scan(lambda total, row: total + 1, 0), r"scan.* keeps state between micro-batches.*journal="),
     ],
 )
