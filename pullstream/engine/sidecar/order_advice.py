@@ -1,11 +1,11 @@
 """Errors and advice about times that cannot be ordered, or whose order misleads."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from datetime import datetime
 from typing import Any, Final, cast
 
 from pullstream.errors import CapabilityError
-from pullstream.timely import less_equal
+from pullstream.timely import Lexicographic, Product, less_equal
 
 
 def order_advice(*times: Hashable) -> str:
@@ -43,9 +43,9 @@ NO_ORDER: Final = "NaN cannot be ordered: give its value another time, or leave 
 
 
 def has_nan(time: Any) -> bool:
-    """Whether a time is NaN, the only value that does not equal itself, or a tuple that contains it."""
-    if isinstance(time, tuple):
-        return any(map(has_nan, cast("tuple[Any, ...]", time)))
+    """Whether a time is NaN, the only value that does not equal itself, or has it as one of its parts."""
+    if isinstance(time, (tuple, Product, Lexicographic)):
+        return any(map(has_nan, cast("Iterable[Any]", time)))
     return time != time  # noqa: PLR0124 - as above
 
 
