@@ -4,7 +4,7 @@ import time
 
 import pytest
 import trio
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from pullstream.engine.parts.pace import Size
@@ -130,6 +130,7 @@ async def test_many_values_after_a_few_slow_ones(merged, hand):
     assert max(sizes) >= 256
 
 
+@settings(deadline=None)
 @given(st.floats(0, 0.001))
 def test_work_independent_of_values_may_end(each):
     """From then on, the work on values counts, however many are asked for by then."""
@@ -144,6 +145,7 @@ def test_work_independent_of_values_may_end(each):
 SECONDS = st.floats(0, 0.1)
 
 
+@settings(deadline=None)
 @given(SECONDS, st.floats(1e-6, 0.1))
 def test_only_work_on_values_decides_the_size_of_asks(fixed, each):
     """It may take as long as the work that does not depend on them; a value that takes long is asked for by itself."""
@@ -156,6 +158,7 @@ def test_only_work_on_values_decides_the_size_of_asks(fixed, each):
     assert all(work >= min(each * most / 2, max(BREATH, fixed) / 8) for work in spent[-20:])
 
 
+@settings(deadline=None)
 @given(SECONDS)
 def test_a_slow_source_of_single_values_is_not_asked_for_more(seconds):
     """It may have a thousand values next."""

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from adapters.arrow import (
     ArrowRows,
@@ -76,6 +76,7 @@ def test_a_null_time_is_refused_by_name():
         list(Shape("rows").timed(batch(day=[None, 1]), pa.array([None, 1]), "'day'"))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=30), st.booleans())
 def test_runs_are_the_groups_of_equal_time(times, in_order):
     times = sorted(times) if in_order else times
