@@ -328,7 +328,7 @@ def later(name, seeds, passing):
         yield from ((seed, *each) for each in late)
 
 
-@pytest.mark.sampled(35)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_frontier_begins_with_possible_times(name, passing):
     if name in LATER:
