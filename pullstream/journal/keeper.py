@@ -14,7 +14,7 @@ from pullstream.engine.keeping import StateSaver
 from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.sidecar.location import NOTHING, Ending, Location
+from pullstream.engine.sidecar.location import NOTHING, Ending, Location, note_arrivals
 from pullstream.errors import JournalError
 from pullstream.journal.program import ProgramVersion
 from pullstream.journal.store import Journal, JournalContents, JournalStore, Record, SavedNotes, SinkState, unpickled
@@ -185,8 +185,7 @@ class Keeper(StateSaver):
         memory = self._memories.get(location)
         if memory is None:
             memory = self._memories[location] = Memory(location, saves=True)
-            for port in location.ports:
-                port.notes = (*port.notes, memory.arrived)
+            note_arrivals(location.ports, memory.arrived)
             saved, node, path = self._saved, location.node, self.path
             notes = saved.notes.pop(node, [])
             memory.restore(

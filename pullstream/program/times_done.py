@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from pullstream.engine.sidecar.location import FEW, Claim, Location
+from pullstream.engine.sidecar.location import FEW, Claim, Location, note_arrivals
 from pullstream.resuming.consequences import may_come
 from pullstream.timely import BEGINNING, Antichain
 
@@ -22,8 +22,7 @@ class TimesDone:
         self._done = 0
         self._most = FEW
         self._soon = soon
-        for port in ports:
-            port.notes = (*port.notes, self._arrived)
+        note_arrivals(ports, self._arrived)
 
     def _arrived(self, time: Hashable) -> None:
         self._under_way.add(time)

@@ -27,7 +27,7 @@ from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.sidecar.explain import explain_stall
-from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.location import Location, note_arrivals
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -301,8 +301,7 @@ class InstalmentRun(StateSaver):
         memory = self._memories.get(location)
         if memory is None:
             memory = self._memories[location] = Memory(location, saves=True)
-            for port in location.ports:
-                port.notes = (*port.notes, memory.arrived)
+            note_arrivals(location.ports, memory.arrived)
             saved, node = self._kept, location.node
             memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)
         return memory

@@ -9,7 +9,7 @@ from typing import Any
 
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.location import Location, note_arrivals
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import Carries
 from pullstream.errors import JournalError
@@ -46,8 +46,7 @@ class ReceivedTimes:
         """The times that it held before it had received anything there."""
         self._most = FEW
         location.holding = self._held
-        for port in location.ports:
-            port.notes = (*port.notes, self._arrived)
+        note_arrivals(location.ports, self._arrived)
 
     def _arrived(self, time: Hashable) -> None:
         self._times.add(time)

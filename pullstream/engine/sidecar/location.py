@@ -250,6 +250,12 @@ class Ending(Enum):
     ABANDONED = "abandoned"
 
 
+def note_arrivals(ports: Iterable[Port], note: Callable[[Hashable], object]) -> None:
+    """Call a function with every time that arrives at some inputs from now on."""
+    for port in ports:
+        port.notes = (*port.notes, note)
+
+
 class Location(Metered):
     """A module's location in the sidecar: its name, its inputs and output, its holds, and its measurements.
 
