@@ -168,7 +168,13 @@ class MutableAntichain(Generic[T]):
             heapify(heap)
         if elements[0] != time:
             return False
-        while heap and heap[0] not in counts:
-            heappop(heap)
+        try:
+            while heap and heap[0] not in counts:
+                heappop(heap)
+        except TypeError:
+            # Times of two domains, which `BEGINNING` kept from being compared in the heap.
+            for other in heap:
+                less_equal(heap[0], other)
+            raise
         self.elements = (heap[0],) if heap else ()
         return True

@@ -117,6 +117,11 @@ def test_unlike_times_are_refused_by_name(a, b):
     times.update(a, 1)
     with pytest.raises(TimeDomainError):
         times.update(b, 1)
+    # `BEGINNING` keeps the two from being compared while it is there.
+    times = MutableAntichain()
+    with pytest.raises(TimeDomainError):
+        for time, delta in ((BEGINNING, 1), (a, 1), (b, 1), (BEGINNING, -1)):
+            times.update(time, delta)
 
 
 class Faulty(int):
