@@ -5,11 +5,11 @@ sessions are only extended, never merged, and a fold sees its values in order. A
 at the earliest end that the session can have; the hold moves along as the session is extended.
 """
 
-from bisect import insort
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from itertools import pairwise
-from operator import attrgetter, itemgetter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import islice, repeat
+from operator import attrgetter, gt
 from sys import maxsize
 from typing import Annotated, Any, Final, overload
 
@@ -33,20 +33,10 @@ from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay, less_than
 from pullstream.timely.order import is_total
 
-_Run = tuple[Any, int, int, Sequence[Any]]
-"""Values at one time: the time, and where they begin and end in a sequence of values, because lists would cost more."""
-
-_TIME: Final = itemgetter(0)
 FEW: Final = 8
 """Up to this many runs are inserted one by one; sorting takes a step for each run that waits."""
 _ORDER: Final = attrgetter("end", "number")
 """Sessions with equal ends close in the order in which they began."""
-
-
-def _apart(run: _Run) -> _Run:
-    """The same run with a copy of its values, so that it does not keep its whole batch."""
-    time, start, stop, values = run
-    return run if stop - start == len(values) else (time, 0, stop - start, values[start:stop])
 
 
 @attrs.define(eq=False)
@@ -78,15 +68,16 @@ class _Sessions(Windowed, Resumable):
         self._key = key
         self._sessions: OrderedDict[Hashable, _Session] = OrderedDict()
         """The open sessions by end. Values enter in order of times, so a session that gets one moves to the end."""
-        self._waiting: list[_Run] = []
-        """Waiting values, in the order of times; they begin at `_begin`."""
+        self._moments: list[Any] = []
+        """The times of waiting values, in order; they begin at `_begin`."""
+        self._waiting: list[Any] = []
+        """The waiting values, in the order of their times."""
         self._begin = 0
-        self._passed = 0
-        """The number of runs that have entered sessions since the waiting ones were last taken out of their batches."""
-        self._arrived: list[_Run] = []
-        """Waiting values that have arrived since the last sorting; they are sorted when the first one gets its turn."""
+        self._new_moments: list[Any] = []
+        """The times of values that have arrived since the last sorting, which is when the first one gets its turn."""
+        self._arrived: list[Any] = []
         self._least: Any = None
-        """The least time of `_arrived`."""
+        """The least of `_new_moments`."""
         self._now: Any = None
         """The time of the last values that entered sessions."""
         self._number = 0
@@ -109,35 +100,41 @@ class _Sessions(Windowed, Resumable):
         # An eager result must follow the results of the sessions that have ended by then.
         if not (batch.uniform or self.accumulator.eager) and self._usual(batch):
             self.note_times(batch)
-            times, values = [*batch.times], batch.values
-            bounds = pairwise((0, *batch.changes, len(times)))
-            self._arrive(batch.least[0], [(times[start], start, end, values) for start, end in bounds])
+            self._arrive(batch.least[0], batch.times, batch.values)
             self._listen()
             return
         for run in self.apart(batch):
             self.note_times(run)
             time = run.time
             self._end_after(time)
-            self._arrive(time, [(time, 0, len(run.values), run.values)])
+            self._arrive(time, repeat(time, len(run.values)), run.values)
             if time == self._now or self._reached(time):
                 self._advance(time)
             self._listen()
 
-    def _arrive(self, least: Any, runs: list[_Run]) -> None:
-        if not self._arrived or least < self._least:
+    def _arrive(self, least: Any, times: Iterable[Any], values: Sequence[Any]) -> None:
+        if not self._new_moments or least < self._least:
             self._least = least
-        self._arrived += runs
+        self._new_moments += times
+        self._arrived += values
 
     def _sort_in(self) -> None:
         """Sort the newly arrived values in."""
-        waiting, arrived = self._waiting, self._arrived
-        if len(arrived) <= FEW:
-            for run in arrived:
-                insort(waiting, run, self._begin, key=_TIME)
+        if len(self._new_moments) <= FEW:
+            for time, value in zip(self._new_moments, self._arrived, strict=True):
+                place = bisect_right(self._moments, time, self._begin)
+                self._moments.insert(place, time)
+                self._waiting.insert(place, value)
         else:
-            waiting[:] = sorted(waiting[self._begin :] + arrived, key=_TIME)
+            times = self._moments[self._begin :] + self._new_moments
+            values = self._waiting[self._begin :] + self._arrived
+            if any(map(gt, times, islice(times, 1, None))):
+                order = sorted(range(len(times)), key=times.__getitem__)
+                times, values = [times[place] for place in order], [values[place] for place in order]
+            self._moments[:], self._waiting[:] = times, values
             self._begin = 0
-        arrived.clear()
+        self._new_moments.clear()
+        self._arrived.clear()
 
     def _usual(self, batch: Batch[Any]) -> bool:
         """Whether the times are totally ordered and the gap can be added to all of them."""
@@ -168,33 +165,36 @@ class _Sessions(Windowed, Resumable):
 
         Stop after the time `last`, or after all times if it is None; with `enough`, as soon as an answer is full.
         """
-        sessions, waiting, key_of, gap = self._sessions, self._waiting, self._key, self._gap
-        accumulator, memory = self.accumulator, self.memory
+        sessions, times, waiting, gap = self._sessions, self._moments, self._waiting, self._gap
+        key_of, accumulator, memory = self._key, self.accumulator, self.memory
         follows = memory.saves or accumulator.eager
         # Without keys, all values of a run are one step.
         whole = accumulator.plain and key_of is None
         step = accumulator.fold if whole else accumulator.step
         room = self.room if enough else maxsize
         soonest, newest = self._first(), self._number
-        if self._arrived and (last is None or self._least <= last):
+        if self._new_moments and (last is None or self._least <= last):
             self._sort_in()
         place = self._begin
-        while place < len(waiting):
-            time, start, stop, values = waiting[place]
+        while place < len(times):
+            time = times[place]
             if not (last is None or time <= last):
                 break
             if soonest <= time:
-                room -= self._close_over(time, room)
-                soonest = self._first_end(time)
+                closed, soonest = self._close_over(time, room)
+                room -= closed
             if room <= 0:
                 break
+            begin = place
             place += 1
+            if place < len(times) and times[place] == time:
+                place = bisect_right(times, time, place)
             end = time + gap
             if memory.saves:
                 # Before a step changes a state in place: the journal saves it as it was.
                 memory.at(time)
-            some = values[start:stop]
-            for value in (some,) if whole else some:
+            values = waiting[begin:place]
+            for value in (values,) if whole else values:
                 try:
                     key = None if key_of is None else key_of(value)
                     session = sessions.get(key)
@@ -223,42 +223,45 @@ class _Sessions(Windowed, Resumable):
                         self.give(end, [self._result(session)])
                         room -= enough
             self._now = time
-        self._passed += place - self._begin
         self._begin = place
-        if self._passed > len(waiting) - place:
+        if place > len(times) - place:
             # In bulk, which is faster.
-            waiting[:] = map(_apart, waiting[place:])
-            self._begin = self._passed = 0
+            del times[:place], waiting[:place]
+            self._begin = 0
         self._close_over(last, room)
 
-    def _first_end(self, instead: Any = None) -> Any:
-        """Return the end of the session that ends first, or `instead` if none is open."""
-        return next(iter(self._sessions.values())).end if self._sessions else instead
+    def _first_end(self) -> Any:
+        """Return the end of the session that ends first; None if none is open."""
+        return next(iter(self._sessions.values())).end if self._sessions else None
 
     def _first_waiting(self) -> Any:
         """Return the first time of waiting values; None if there are none."""
-        first = self._waiting[self._begin][0] if self._begin < len(self._waiting) else None
-        return self._least if self._arrived and (first is None or self._least < first) else first
+        first = self._moments[self._begin] if self._begin < len(self._moments) else None
+        return self._least if self._new_moments and (first is None or self._least < first) else first
 
-    def _close_over(self, last: Any, room: int) -> int:
-        """Close the sessions that have ended at the time `last`, at most about `room` of them; return their number.
+    def _close_over(self, last: Any, room: int) -> tuple[int, Any]:
+        """Close the sessions that have ended at the time `last`, at most about `room` of them.
 
-        Sessions with equal ends close together.
+        Sessions with equal ends close together. Returns their number, and the end of the next one, or `last`.
         """
         over: list[_Session] = []
+        soonest = last
         for session in self._sessions.values():
-            if last is not None and not session.end <= last:
-                break
-            if len(over) >= room and not (over and session.end == over[-1].end):
+            if (last is not None and not session.end <= last) or (
+                len(over) >= room and not (over and session.end == over[-1].end)
+            ):
+                soonest = session.end
                 break
             over.append(session)
-        over.sort(key=_ORDER)
-        for session in over:
-            del self._sessions[session.key]
-            if self.memory.saves:
-                del self.memory.at(session.end)[session.key]
-            self.give(session.end, [self._result(session)])
-        return len(over)
+        if over:
+            over.sort(key=_ORDER)
+            memory = self.memory
+            for session in over:
+                del self._sessions[session.key]
+                if memory.saves:
+                    del memory.at(session.end)[session.key]
+                self.give(session.end, [self._result(session)])
+        return len(over), soonest
 
     def _first(self) -> Any:
         """Return the next moment, if there is one: either a session ends, or a waiting time gets its turn."""
