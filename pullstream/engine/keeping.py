@@ -61,8 +61,8 @@ class Keeping(StateSaver):
         """Note that all modules of the stream are placed."""
 
     @abstractmethod
-    def refuse_inline(self, who: str) -> None:
-        """Refuse a module that keeps state across times but is run by its owner without an edge."""
+    def placed_inline(self, owner: Any, who: str) -> None:
+        """Note a module that keeps state across times, and that its owner at a location runs without an edge."""
 
     # ---- what follows from a time
 
@@ -77,6 +77,10 @@ class Keeping(StateSaver):
     @abstractmethod
     def carrying(self, location: Any) -> Sequence[Any]:
         """The modules downstream that carry something from a time to later ones, as state or in a later window."""
+
+    @abstractmethod
+    def carrying_inside(self, location: Any) -> Sequence[str]:
+        """Such modules in streams inside the modules downstream, where nothing is saved, as far as they are open."""
 
     @abstractmethod
     def strangers(self, location: Any, time: Hashable) -> Sequence[Any]:

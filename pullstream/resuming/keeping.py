@@ -2,18 +2,22 @@
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from typing_extensions import override
 
 from pullstream.engine.keeping import Keeping, StateSaver
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.engine.traits import Carries
 from pullstream.errors import Abandoned, JournalError, PullstreamError
 from pullstream.resuming.consequences import Consequences, fulfilled, fulfilment
 from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.memory import Memory
 from pullstream.resuming.undeclared import refuse_undeclared
+
+KEPT: Final = (Carries.MEMORY, Carries.COUNT, Carries.LOST)
+"""State that a stream inside a module has from one time to the next, and that nothing saves."""
 
 
 class StreamKeeping(Keeping):
@@ -29,6 +33,9 @@ class StreamKeeping(Keeping):
         # A stream that is fed continues from one time to the next. Any other starts afresh, with the value that it is
         # opened for.
         assert outer is None or isinstance(outer, StreamKeeping)
+        self._outer = outer if fed else None
+        self._inside: dict[Location, str] = {}
+        """Modules with streams inside, and a module there that carries something from one time to later ones."""
         self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
         """Whether it must refuse modules that keep state across times, because no journal would save it."""
         self.starts_afresh: bool = outer is not None and (outer.saves or outer.starts_afresh)
@@ -52,6 +59,15 @@ class StreamKeeping(Keeping):
             self._refuse(str(location))
         if isinstance(module, Resumable):
             self.resumable.append(module)
+        if self._outer is not None and (location.traits.later or location.traits.carries in KEPT):
+            self._outer.carry_inside(self._sidecar.opener, str(location))
+
+    def carry_inside(self, owner: Location | None, who: str) -> None:
+        """Note a module in a stream inside `owner`, which carries something from one time to later ones."""
+        assert owner is not None, "a stream inside a module has an owner"
+        self._inside.setdefault(owner, who)
+        if self._outer is not None:
+            self._outer.carry_inside(self._sidecar.opener, who)
 
     @override
     def opened(self) -> None:
@@ -59,9 +75,10 @@ class StreamKeeping(Keeping):
             refuse_undeclared(self._sidecar)
 
     @override
-    def refuse_inline(self, who: str) -> None:
+    def placed_inline(self, owner: Location, who: str) -> None:
         if self.saves or self.loses:
             self._refuse(who)
+        self.carry_inside(owner, who)
 
     @override
     def memory(self, location: Location) -> Memory:
@@ -114,6 +131,10 @@ class StreamKeeping(Keeping):
     @override
     def carrying(self, location: Location) -> Sequence[Location]:
         return self.consequences.carrying(location)
+
+    @override
+    def carrying_inside(self, location: Location) -> Sequence[str]:
+        return [self._inside[below] for below in self.consequences.below(location) if below in self._inside]
 
     @override
     def strangers(self, location: Location, time: Hashable) -> Sequence[Location]:

@@ -61,7 +61,8 @@ def from_streaming(
     and the next run repeats it. If a `take` downstream has enough, the stream ends at once, uncommitted.
 
     Raises:
-        CompositionError: when composing; `df` is not a stream, or another argument is invalid.
+        CompositionError: when composing; `df` is not a stream, or another argument is invalid. At an ask; a module
+            downstream keeps state between micro-batches, and nothing saves it.
         JournalError: at an ask; the journal and the checkpoint do not belong together.
         JavaEnded: at an ask; Spark's Java was killed, ran out of memory, or crashed.
         SparkStreamError: at an ask; the query failed, with Spark's message, or was stopped from elsewhere. (With
@@ -181,6 +182,15 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
                     f"saves the state"
                 )
 
+    def _check_inside(self) -> None:
+        """Refuse, before Spark commits, state between micro-batches in streams that were opened since the beginning."""
+        for module in self.scope.keeping.carrying_inside(self.location):
+            raise CompositionError(
+                f"{module}, inside another module downstream of {self.location}, keeps state or values from one "
+                f"micro-batch for a later one, which would be lost with the process although Spark had committed them. "
+                f"Put it into the pipeline itself and run with a journal, or keep state per time, as reduce_by_key does"
+            )
+
     # ---- delivery downstream
 
     def _part(self, limit: int) -> Batch[Any]:
@@ -291,6 +301,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
         """Let Spark commit a micro-batch when all its results are complete."""
         try:
             await self.location.until_fulfilled(batch)
+            self._check_inside()
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - ends the stream, unless it has already ended

@@ -51,7 +51,7 @@ class Place:
         """Give a module its place; refuse it if a journal cannot save the module's state."""
         owner, place = self.owner, self
         if member.traits.carries is not Carries.NOTHING:
-            owner.scope.keeping.refuse_inline(f"{module}, composed at {module.site}")
+            owner.scope.keeping.placed_inline(owner.location, f"{module}, composed at {module.site}")
             if isinstance(member, Notified):
                 # It may read from its memory, which no other member shares.
                 place = copy(self)

@@ -371,6 +371,21 @@ def test_modules_refused_downstream(landing, tmp_path, below, message):
     assert not landing.checkpoint.exists()
 
 
+@pytest.mark.parametrize(
+    "below",
+    [
+        ps.group_by(len, ps.scan(lambda total, row: total + 1, 0)),
+        ps.group_by(len, lambda _: ps.sliding(2, 1)),
+        ps.group_by(len, ps.group_by(len, ps.take(1))),
+    ],
+)
+def test_state_inside_a_module_is_refused_before_the_commit(landing, below):
+    landing.arrive(1, 1)
+    with pytest.raises(ps.CompositionError, match=r"(scan|sliding|take)\b.* inside another .*, or keep state per"):
+        ps.run(ps.pipe(landing.source(), below, ps.drain()))
+    assert landing.commits == []
+
+
 def test_waiting_for_the_next_micro_batch_stalls(landing, rest):
     landing.arrive(1, 1, 1)
 
