@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from time import monotonic, sleep
 from typing import Any, Final
 
@@ -30,6 +30,9 @@ _FORMATS: Final = {
 
 class PostgresqlTable(SqlTable):
     """A table on a PostgreSQL server."""
+
+    _limits: Mapping[str, int] = {}
+    """The maximum number of characters in each column that has one."""
 
     @override
     def connect(self) -> None:
@@ -71,6 +74,8 @@ class PostgresqlTable(SqlTable):
             self.name.sql,
         )
         kinds = [self.found_type(text) for _, text, _ in rows]
+        limited = {name: re.fullmatch(r"character varying\((\d+)\)", text) for name, text, _ in rows}
+        self._limits = {name: int(found[1]) for name, found in limited.items() if found}
         return pa.schema(
             [
                 # Arrow has no null type without nulls.
@@ -110,7 +115,12 @@ class PostgresqlTable(SqlTable):
     def unkept(self, name: str, column: Any) -> tuple[Array, str] | None:
         if str(column.type) not in {"string", "large_string"}:
             return None
-        return pa.compute.match_substring(column, "\0"), "PostgreSQL cannot store a null character in text"
+        pc, why = pa.compute, "PostgreSQL cannot store a null character in text"
+        marked = pc.match_substring(column, "\0")
+        if (limit := self._limits.get(name)) is None:
+            return marked, why
+        # The database would cut off spaces.
+        return pc.or_(marked, pc.greater(pc.utf8_length(column), limit)), f"{why}, or here more than {limit} characters"
 
     @override
     def execute(self, sql: str, *given: Any) -> list[tuple[Any, ...]]:

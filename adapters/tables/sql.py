@@ -173,7 +173,7 @@ class SqlTable(TargetTable):
     def _write(self, schema: Schema, spool: Spool, batches: Iterator[RecordBatch]) -> None:
         table = self.name.sql
         if not self.exists:
-            self.execute(f"CREATE TABLE {table} ({self._definition(schema, self.plan.keys)})")
+            self.execute(f"CREATE TABLE {table} ({self._definition(schema)})")
         if self.plan.mode == "replace_time":
             column, time = self.of_time(schema, spool)
             self.execute(f"DELETE FROM {table} WHERE {quoted(column)} = $1", time.as_py())
@@ -185,16 +185,20 @@ class SqlTable(TargetTable):
         changed = ", ".join(
             f"{quoted(name)} = excluded.{quoted(name)}" for name in schema.names if name not in self.plan.keys
         )
-        self.execute(f"CREATE TEMPORARY TABLE {_STAGE} ({self._definition(staged, ())})")
+        # The copy has the collations of the table, which say what keys are equal; in SQLite, only the order helps.
+        empty = f"SELECT {columns}, CAST(0 AS BIGINT) AS {_ORDER} FROM {table} LIMIT 0"
+        self.execute(f"CREATE TEMPORARY TABLE {_STAGE} AS {empty}")
         self.load(_STAGE, staged, _numbered(batches, staged))
         self.execute(
             f"INSERT INTO {table} ({columns}) SELECT {columns} FROM (SELECT *, row_number() OVER "
             f"(PARTITION BY {keys} ORDER BY {_ORDER} DESC) AS pullstream_rank FROM {_STAGE}) AS staged "
-            f"WHERE pullstream_rank = 1 ON CONFLICT ({keys}) DO {f'UPDATE SET {changed}' if changed else 'NOTHING'}"
+            f"WHERE pullstream_rank = 1 ORDER BY {_ORDER} "
+            f"ON CONFLICT ({keys}) DO {f'UPDATE SET {changed}' if changed else 'NOTHING'}"
         )
         self.execute(f"DROP TABLE {_STAGE}")
 
-    def _definition(self, schema: Schema, keys: Sequence[str]) -> str:
+    def _definition(self, schema: Schema) -> str:
+        keys = self.plan.keys
         columns = [
             f"{quoted(field.name)} {self.kind(field.type)}{'' if field.nullable else ' NOT NULL'}" for field in schema
         ]

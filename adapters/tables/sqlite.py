@@ -44,7 +44,7 @@ class SqliteTable(SqlTable):
     ignores_case = True
     # Without WAL, a transaction waits for readers here, where it can be cancelled, and not in a later statement.
     begin = "BEGIN EXCLUSIVE"
-    failures = (sqlite3.Error, OverflowError, UnicodeEncodeError)
+    failures = (sqlite3.Error, OSError, OverflowError, UnicodeEncodeError)
 
     @override
     def connect(self) -> None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ FIRST_ROWS: Final = 8192
 """The maximum number of rows that wait for the columns to be derived."""
 
 _TIMES: Final[Mapping[type, str]] = {int: "int64", str: "string", dt.date: "date32", dt.datetime: "timestamp[us]"}
+
+_UNWRITABLE: Final = re.compile("Permission denied|Read-only file|readonly database|unable to open database file$")
 
 
 @bound
@@ -156,7 +159,9 @@ class RowsCommitter(SpoolCommitter):
             table.exists = found is not None
             return self._records.open(remembered), found
         except table.failures as exc:
-            raise TableError(f"write_rows() cannot open {self._plan.shown}: {table.text(exc)}") from None
+            why = table.text(exc)
+            fix = ". Give the path of a writable file in a writable folder" if _UNWRITABLE.search(why) else ""
+            raise TableError(f"write_rows() cannot open {self._plan.shown}: {why}{fix}") from None
 
     @override
     def prepare(self, batch: Batch[Any]) -> Awaitable[None] | None:

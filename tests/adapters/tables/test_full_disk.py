@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -49,6 +50,21 @@ def test_a_full_disk(kind, disk):
     assert ps.run(ps.pipe(source, sink)) == list(range(len(there) // 10, 6))
     assert numbers() == list(range(60))
     assert not list(disk.glob(".*"))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "delta", "iceberg"])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_disk_without_rights(kind, begun, disk):
+    base = base_of(kind, disk)
+    if begun:
+        write(sales(3), base)
+    if kind == "sqlite" and begun:
+        # SQLite opens it then, and the lock is refused.
+        base.query("PRAGMA journal_mode = DELETE")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    message = r"write_rows\(\) cannot open the table 'sales' in .*\. Give the path of a writable file in a writable f"
+    with pytest.raises(tables.TableError, match=message):
+        write(sales(6), base)
 
 
 def test_a_duckdb_file_in_a_folder_without_rights(tmp_path):

@@ -131,6 +131,17 @@ def test_values_that_the_database_would_change(base, row):
         write(ps.values([("fine", 1.0), row]), base, mode="upsert", key=["f0", "f1"])
 
 
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("long", ["abc ", "abcd"])
+@pytest.mark.parametrize("options", [{}, {"mode": "upsert", "key": "item"}])
+def test_text_that_is_longer_than_its_column(base, long, options):
+    """PostgreSQL would cut off the spaces, and then take the keys for the same."""
+    base.query("CREATE TABLE sales (item VARCHAR(3) PRIMARY KEY)")
+    says = f"cannot hold {long!r} .*, row 3 of the time 0: PostgreSQL cannot .* here more than 3 characters"
+    with pytest.raises(tables.SchemaError, match=says):
+        write(ps.values([{"item": "abc"}, {"item": "äöü"}, {"item": long}]), base, **options)
+
+
 ARROW_ONLY = {
     "sqlite": [
         (pa.array([0, 253402300800], pa.timestamp("s")), "SQLite's dates have the years 1 to 9999"),

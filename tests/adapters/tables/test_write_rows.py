@@ -72,6 +72,17 @@ def test_upsert_keeps_the_last_row_of_a_key(base):
     assert found == [("item 0", 8), ("item 1", 9), ("item 2", 6), ("item 3", 7)]
 
 
+@pytest.mark.parametrize("base", SQL, indirect=True)
+def test_upsert_by_a_key_that_ignores_case(base):
+    """The last row of a key counts, whatever its spelling."""
+    if base.kind == "postgresql":
+        base.query("CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    base.query("CREATE TABLE sales (item TEXT COLLATE NOCASE PRIMARY KEY, sold BIGINT)")
+    rows = [{"item": item, "sold": n} for n, item in enumerate(["a", "A", "b", "B", "b", "B", "a"])]
+    write(ps.values(rows), base, mode="upsert", key="item")
+    assert base.query("SELECT lower(item), sold FROM sales ORDER BY sold") == [("b", 5), ("a", 6)]
+
+
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_upsert_by_a_float_has_one_zero(kind, base):
     rows = [(1, 0.0, 1), (2, -0.0, 2), (3, 0.0, 3), (3, -0.0, 4)]
