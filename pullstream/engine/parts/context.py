@@ -307,7 +307,8 @@ class Context:
         """A dict that the module keeps from one time to the next, saved with the run's journal.
 
         To change it in response to values at a time, take it from `ctx.memory.at(time)`. A value changed in place,
-        such as a deque appended to, is saved only if it is assigned again; see `Memory`.
+        such as a deque appended to, is saved only if it is assigned again; see `Memory`. A module that ends before its
+        input does must note that here, too: the run may be killed before the end is recorded.
         """
         return self._account.memory
 

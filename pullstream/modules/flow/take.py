@@ -48,13 +48,15 @@ class _Take(PassOn, Inline, Resumable):
         return batch
 
 
-class _TakeWhile(PerBatch, Inline):
+class _TakeWhile(PerBatch, Inline, Resumable):
     """Asks for at most `most` values at a time, and answers with several if they arrive quickly.
 
     One answer per value would cost the modules downstream more than all else. But a value must not wait for a slow one,
     and nothing tells in advance which one is slow. So the number of values in an answer begins at one, doubles while
     that many arrive quickly, and returns to one after a slow value.
     """
+
+    traits = attrs.evolve(PROMPT, carries=Carries.COUNT)
 
     def __init__(
         self, test: Callable[[Any], object], *, last: bool = False, ahead: int = 1, on_error: object = "fail"
@@ -63,6 +65,10 @@ class _TakeWhile(PerBatch, Inline):
         self._last = last
         self.most = ahead
         self._together = 1
+
+    @override
+    def restore(self) -> None:
+        self.most = self.memory.get("left", self.most)
 
     @override
     def poll(self, limit: int) -> Batch[Any] | Done | Unanswered:
@@ -112,7 +118,7 @@ class _TakeWhile(PerBatch, Inline):
             if holds.__class__ is CoroutineType:
                 result_of(self._test, holds)
             if not holds:
-                self.most = 0
+                self.most = self.memory.at(time)["left"] = 0
                 if self._last:
                     out.append(value)
                 return

@@ -153,6 +153,12 @@ def pipeline(folder, program):
 ONE_BY_ONE = (("values", (tuple((n, n % 10) for n in range(16)),), ()),)
 TOTALS = Program(ONE_BY_ONE, sinks=(("calls", ("sessions",)), ("calls", ("scan",))), seed=1)
 WINDOWS = Program(ONE_BY_ONE, rows=("sliding",), sinks=(("calls", ()),), seed=1)
+TAKEN = Program(
+    (("values", (((0, 2), (1, 0)),), ("accumulate, by key",)),),
+    rows=("take by a test, with the last",),
+    sinks=(("calls", ()),),
+    limit=1,
+)
 
 
 @settings(max_examples=amount(4, 3_000), deadline=None, suppress_health_check=QUIET)
@@ -160,5 +166,6 @@ WINDOWS = Program(ONE_BY_ONE, rows=("sliding",), sinks=(("calls", ()),), seed=1)
 @example(TOTALS, 8)
 @example(TOTALS, 5)
 @example(WINDOWS, 3)
+@example(TAKEN, 11)
 def test_killing_a_run_does_not_change_its_outcome(program, seed):
     shake(partial(pipeline, program=program), seed=seed, journal=True, compare="times").check()
