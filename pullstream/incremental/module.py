@@ -198,7 +198,8 @@ class _Maintaining(Notified, Resumable):
     def _make_flow(self) -> Dataflow:
         self._flow = Dataflow(self._program, self._lattice or Order())
         if self.memory.saves:
-            self._saving = [Saving(number, trace) for number, trace in enumerate(self._flow.region.traces)]
+            traces = enumerate(self._flow.region.traces)
+            self._saving = [Saving(number, trace, self.memory.check) for number, trace in traces]
         return self._flow
 
     @override

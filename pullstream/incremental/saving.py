@@ -4,9 +4,10 @@ The output of a program depends on the order in which changes are stored. Slots 
 other, and read in order they give the changes of a key in their original order.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
 from typing import Any, Final
 
+from pullstream.incremental.operators import Mark
 from pullstream.incremental.trace import KeyedTrace, Time
 
 SLOT: Final = 64
@@ -46,14 +47,18 @@ class _Slots:
 class Saving:
     """Notes which parts of a trace have changed, and saves them."""
 
-    def __init__(self, number: int, trace: KeyedTrace) -> None:
+    def __init__(self, number: int, trace: KeyedTrace, check: Callable[[object], object]) -> None:
         self._number = number
         self._trace = trace
+        self._check = check
+        """Refuses a value that is not found again once it is saved; keys are checked when they are saved."""
         self._large: dict[Hashable, _Slots] = {}
         self._touched: dict[Hashable, set[int]] = {}
         trace.changed = self._changed
 
     def _changed(self, key: Hashable, place: Place) -> None:
+        if type(place[0]) is not Mark:
+            self._check(place[0])
         touched = self._touched.setdefault(key, set())
         if (slots := self._large.get(key)) is not None:
             touched.add(slots.note(place, there=place in self._trace.updates.get(key, _NONE)))

@@ -34,6 +34,9 @@ _NONE: Final = object()
 _PLAIN: Final = frozenset({int, str})
 """The most common types of keys: equal keys of one of these types are pickled to the same bytes."""
 
+_BY_CONTENT: Final = frozenset({int, str, bool, bytes, type(None)})
+"""The most common types whose values equal their copies."""
+
 
 class _Noting(UserDict[Any, Any]):
     """A dict that records which keys were changed."""
@@ -56,6 +59,18 @@ class _Noting(UserDict[Any, Any]):
         """Pickle a key or a value."""
         return pickled(what, f"{self._location}, {self.reason}")
 
+    def check(self, what: object) -> None:
+        """Refuse a key whose copy from a journal would not equal it: a later run would not find it."""
+        if type(what) is tuple:
+            for part in cast("tuple[object, ...]", what):
+                self.check(part)
+        elif type(what) not in _BY_CONTENT and pickle.loads(self.pickle(what)) != what:  # noqa: S301 - just pickled
+            raise JournalError(
+                f"{shortened(repr(what))} ({type(what).__name__}) cannot be looked up in a later run, because its copy "
+                f"from the journal does not equal it; {self._location}, {self.reason}. Use values that equal their "
+                f"copies: a class with __eq__ and __hash__, such as a frozen dataclass, and None in place of NaN"
+            )
+
     def begin(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
         """Begin with the saved state, each key under the bytes it had."""
         for name, value in saved.items():
@@ -77,6 +92,7 @@ class _Noting(UserDict[Any, Any]):
             if name is None:
                 name = self.pickle(key)
                 if type(key) not in _PLAIN:
+                    self.check(key)
                     names[key] = name
                     if (plain := _plain(key)) is not None:
                         changes[self.pickle(plain)] = None
@@ -124,7 +140,8 @@ class Memory(_Noting):
     Call `memory.at(time)` before changing it because of something that arrived at `time`; it returns the dict itself.
     The state before that call is then the state as of the previous time. Times must be in order, or the module has no
     state as of a time, and the run fails. With `ordered=False` they need not be, and each key must be written at one
-    time only. A value changed in place is saved only if it is assigned again. Keys and values are pickled.
+    time only. A value changed in place is saved only if it is assigned again. Keys and values are pickled, and
+    a key must equal its copy.
 
     >>> memory = Memory()
     >>> memory.at(3)["tea"] = 1

@@ -12,7 +12,7 @@ from pullstream.incremental.trace import KeyedTrace, Order
 def read_again(memory):
     """A trace and its `Saving`, as a later run restores them."""
     trace = KeyedTrace(Order())
-    saving = Saving(0, trace)
+    saving = Saving(0, trace, id)
     saved = {}
     for (_, key, slot), changes in pickle.loads(pickle.dumps([*memory.items()])):
         saved.setdefault(key, {})[slot] = changes
@@ -30,7 +30,7 @@ def as_it_is(trace):
 def test_a_restored_trace_is_the_saved_one(seed):
     rnd = random.Random(seed)
     trace = KeyedTrace(Order())
-    saving, memory = Saving(0, trace), {}
+    saving, memory = Saving(0, trace, id), {}
     most = {"few": 5, "many": 4 * SLOT, "all": 20 * SLOT}
     for _ in range(60):
         for _ in range(rnd.choice([1, 5, 300])):
@@ -61,7 +61,7 @@ class Written(dict):
 
 def test_a_change_of_a_large_group_saves_few_others():
     trace, memory = KeyedTrace(Order()), Written()
-    saving = Saving(0, trace)
+    saving = Saving(0, trace, id)
     for n in range(10_000):
         trace.add("k", n, (), 1)
     saving.save(memory)
@@ -75,7 +75,7 @@ def test_a_change_of_a_large_group_saves_few_others():
 
 def test_nothing_is_saved_of_a_removed_key():
     trace, memory = KeyedTrace(Order()), {}
-    saving = Saving(0, trace)
+    saving = Saving(0, trace, id)
     for diff in (1, -1):
         for n in range(3 * SLOT):
             trace.add("many", n, (), diff)

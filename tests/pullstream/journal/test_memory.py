@@ -1,5 +1,6 @@
 """State that modules keep across times: its versions, what is saved, and what is refused."""
 
+import math
 import pickle
 import random
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ import trio.testing
 import pullstream as ps
 from pullstream import agg
 from pullstream.authoring import PassOn, Traits
+from pullstream.incremental import maintain
 from pullstream.resuming.memory import Ledger, Memory
 from pullstream.timely import Delay
 from tests.pullstream.journal.test_resume import check, run_until, stopping_at, storing
@@ -105,6 +107,29 @@ def test_a_state_over_times_out_of_order_ends_the_run(path, module):
         ps.run(ps.pipe(ps.values([1, 3, 2]), late, module, ps.drain()), journal=path)
     sorted_ = ps.pipe(ps.values([1, 3, 2]), late, ps.sort_by_time(), module, ps.drain())
     ps.run(sorted_, journal=path.with_name("sorted"))
+
+
+class Plain:
+    """Equals only itself."""
+
+
+KEYED = [
+    ps.unique(),
+    ps.sessions(1, key=lambda value: value),
+    ps.accumulate(agg.count(), key=lambda value: value),
+    ps.pipe(ps.map(lambda value: (value, 1)), maintain(lambda values: values.count())),
+    ps.pipe(ps.map(lambda value: ((0, value), 1)), maintain(lambda pairs: pairs.join(pairs))),
+]
+
+
+@pytest.mark.parametrize("module", KEYED, ids=str)
+def test_a_key_that_does_not_equal_its_copy_is_refused(module, path):
+    """The next run would not find it, and take an equal value for a new one."""
+    for number, key in enumerate([math.nan, ("a", Decimal("nan")), Plain()]):
+        source = ps.pipe(ps.values([1, 2], time=int), ps.map(lambda _, key=key: key))
+        ps.run(ps.pipe(source, module, ps.drain()))
+        with pytest.raises(ps.errors.JournalError, match=r"(nan|NaN|Plain).* does not equal it; .*keeps it beyond"):
+            ps.run(ps.pipe(source, module, ps.drain()), journal=path.with_name(f"{number}"))
 
 
 def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
