@@ -81,8 +81,8 @@ def write_rows(
     `time` names a column for times: if rows have it, its values must be their times; if not, it is added. Rows are as
     in `files.write_parquet`; Arrow record batches are the fastest. The columns are those of the `schema`, or of the
     existing table, or are derived from the first time to be complete: from those of its rows that are among the first
-    8,192 of all. Each value is stored unchanged or refused. Rows of open times wait in memory and, above 64 MB in all,
-    in temporary files.
+    8,192 of all. Each value is stored unchanged or refused, but a column of 32-bit floats rounds floats. Rows of open
+    times wait in memory and, above 64 MB in all, in temporary files.
 
     Only one run at a time, with one sink, may write to a table. If it was written with a journal, others are refused.
 

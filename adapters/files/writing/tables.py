@@ -87,11 +87,12 @@ def write_parquet(
     ...     pyarrow.parquet.read_table(ps.run(ps.pipe(sales, sold, write))[0]).to_pylist()
     [{'item': 'tea', 'sold': 7}, {'item': 'rice', 'sold': 5}]
 
-    Every value is stored unchanged or refused: 1.5 is not an int64, and 1e300 not a float32. Without a `schema` the
-    columns of each file are inferred from its first row group: every type holds all values there, so nulls match any
-    type and ints match floats. Give a schema if all files must have the same types. Values wait until a row group is
-    full, so row groups do not depend on batching. `compression` is Parquet's own: "snappy", "zstd", "gzip", "lz4",
-    "brotli" or None. Dictionary columns of record batches are written as plain ones, unless the schema says otherwise.
+    Every value is stored unchanged or refused: 1.5 is not an int64, and 1e300 not a float32, which only rounds floats.
+    Without a `schema` the columns of each file are inferred from its first row group: every type holds all values
+    there, so nulls match any type and ints match floats. Give a schema if all files must have the same types. Values
+    wait until a row group is full, so row groups do not depend on batching. `compression` is Parquet's own: "snappy",
+    "zstd", "gzip", "lz4", "brotli" or None. Dictionary columns of record batches are written as plain ones, unless the
+    schema says otherwise.
 
     Options (`WriteOptions`), results and other errors are those of `write_jsonl`. The target needs a `{time}`, because
     Parquet files cannot grow.
