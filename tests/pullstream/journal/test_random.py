@@ -76,10 +76,10 @@ RESULTS = (
     lambda: ps.reduce(lambda seen, n: [*seen, n], []),
     lambda: ps.reduce(ps.Fold(list, appended, sorted)),
 )
-UNUSED = {name for name, row in ROWS.items() if row.resource or row.ascending}
-"""Modules with a resource, and modules that fail if their input is out of order."""
+UNUSED = {name for name, row in ROWS.items() if row.resource or row.ascending} | {"catch, a later source"}
+"""Modules with a resource, or that fail if their input is out of order, or that cannot continue after its last time."""
 KEPT = ALONE - {*JOURNAL_REFUSES, *(row.name for row in OWN)} - UNUSED
-OUT_OF_ORDER = ("sliding", "sessions", "tumbling", "stamp", "fork", "loop", "catch, a later", "reduce_by_key, eager")
+OUT_OF_ORDER = ("sliding", "sessions", "tumbling", "stamp", "fork", "loop", "reduce_by_key, eager")
 """Prefixes of names of modules that emit times out of order: state downstream of them needs an order."""
 
 
