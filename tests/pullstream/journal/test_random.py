@@ -76,10 +76,10 @@ RESULTS = (
     lambda: ps.reduce(lambda seen, n: [*seen, n], []),
     lambda: ps.reduce(ps.Fold(list, appended, sorted)),
 )
-UNUSED = {name for name, row in ROWS.items() if row.resource or row.ascending} | {"catch, a later source"}
-"""Modules with a resource, or that fail if their input is out of order, or that cannot continue after its last time."""
+UNUSED = {name for name, row in ROWS.items() if row.resource or row.ascending}
+"""Modules with a resource, and modules that fail if their input is out of order."""
 KEPT = ALONE - {*JOURNAL_REFUSES, *(row.name for row in OWN)} - UNUSED
-OUT_OF_ORDER = ("sliding", "sessions", "tumbling", "stamp", "fork", "loop", "reduce_by_key, eager")
+OUT_OF_ORDER = ("sliding", "sessions", "tumbling", "stamp", "fork", "loop", "catch, a later", "reduce_by_key, eager")
 """Prefixes of names of modules that emit times out of order: state downstream of them needs an order."""
 
 
@@ -168,4 +168,7 @@ TAKEN = Program(
 @example(WINDOWS, 3)
 @example(TAKEN, 11)
 def test_killing_a_run_does_not_change_its_outcome(program, seed):
-    shake(partial(pipeline, program=program), seed=seed, journal=True, compare="times").check()
+    report = shake(partial(pipeline, program=program), seed=seed, journal=True, compare="times")
+    # `catch` cannot continue if a module fails when all of its times are complete.
+    if not all("because every time was complete when the stream failed" in each.what for each in report.differences):
+        report.check()
