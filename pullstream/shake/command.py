@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pullstream.conformance.targets import subject_of
-from pullstream.shake.report import Difference, Shaken
+from pullstream.shake.report import Shaken
 from pullstream.shake.shaking import shake
 from pullstream.trace.file import Trace
 from pullstream.trace.view import page_of
@@ -52,8 +52,8 @@ def shake_pipeline(given: argparse.Namespace) -> int:
     make = subject_of(given.target).make
     report = shake(make, given.seeds, seed=given.seed, journal=given.journal, compare=given.compare)
     print(f"{report}{_again(report, given)}")  # noqa: T201 - a command line
-    if report.differences and given.trace is not None:
-        print(f"\n{_played(report.differences[0], given.trace)}")  # noqa: T201 - a command line
+    if given.trace is not None:
+        print(f"\n{_played(report, given.trace)}")  # noqa: T201 - a command line
     return 0 if report.ok else 1
 
 
@@ -68,8 +68,11 @@ def _again(report: Shaken, given: argparse.Namespace) -> str:
     )
 
 
-def _played(difference: Difference, path: Path) -> str:
-    """Write the trace of a difference and its page; return where they are."""
+def _played(report: Shaken, path: Path) -> str:
+    """Write the trace of the first difference and its page, if there is one; return where they are."""
+    if not report.differences:
+        return f"{path} was not written, because there is no difference; run(..., trace=PATH) traces any run"
+    difference = report.differences[0]
     page = path.with_name(f"{path.name}.html")
     path.write_text(difference.trace, encoding="utf-8")
     trace = Trace.of(difference.trace.splitlines())

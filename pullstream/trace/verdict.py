@@ -62,7 +62,7 @@ class Verdict:
     def __str__(self) -> str:
         if self.ok:
             until = "" if self.until is None else f", judged until event {self.until[0]}: {self.until[1]}"
-            completions = f", {self.completions} completions" if self.completions else ""
+            completions = f", {self.completions} completion{'s' * (self.completions != 1)}" if self.completions else ""
             return f"allowed by the model: {self.events} events{completions}{until}"
         return "refused by the model: " + "; ".join(map(str, self.objections[:3]))
 

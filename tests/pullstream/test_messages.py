@@ -930,6 +930,17 @@ MISTAKES = [
     ),
     *((ps.pipe(DAYS, ps.delay(halves * HALF)), "delay", "only whole days to the date") for halves in (1, 3)),
     (ps.pipe(ps.values([1], time=lambda _: date.max), ps.delay(2 * HALF)), "there is no time ", "later than ", "9999"),
+    *((ps.pipe(DAYS, module), "Pass a timedelta: timedelta(days=1)") for module in (ps.delay(1), ps.tumbling(1))),
+    *(
+        (
+            ps.pipe(ps.values([1], time=lambda _, last=last: last), windows(size)),
+            "the result would be ",
+            why,
+            "Leave out",
+        )
+        for windows in (ps.tumbling, ps.sessions)
+        for last, size, why in [(date.max, 2 * HALF, "outside the range of"), (1e30, 7, "infinite, or rounded")]
+    ),
     (ps.pipe(ps.once(1), ps.tumbling(timedelta(minutes=5))), "Values without an assigned time are at 0"),
     (ps.pipe(ps.values([np.float32(3)], time=abs), ps.tumbling(5)), "Put map_time(lambda time: time.item()) upstream"),
     # What a user's function does with a value, or does not return.

@@ -157,7 +157,9 @@ def _text(end: str, values: Sequence[str]) -> bytes:
     except (TypeError, UnicodeEncodeError) as exc:
         for value in values:
             if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - that is what went wrong
-                exc.add_note(f"writing {value!r} ({type(value).__name__}): write_text takes str: add ps.map(str)")
+                kind = type(value).__name__
+                how = "use write_bytes, or add ps.map(bytes.decode)" if kind == "bytes" else "add ps.map(str)"
+                exc.add_note(f"writing {value!r} ({kind}): write_text takes str: {how}")
                 break
             if any("\ud800" <= letter <= "\udfff" for letter in value):
                 exc.add_note(f"writing {value!r}, which contains a lone surrogate: replace it with ps.map")

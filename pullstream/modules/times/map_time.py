@@ -18,7 +18,7 @@ from pullstream.engine.traits import PROMPT
 from pullstream.errors import CapabilityError
 from pullstream.failures import Failed, caught
 from pullstream.modules.values.on_error import Handled, OnError, catches
-from pullstream.modules.windows.grid import in_microseconds, is_cut
+from pullstream.modules.windows.grid import as_timedelta, in_microseconds, is_cut
 from pullstream.protocol import Batch, Done, Unanswered
 from pullstream.timely import BEGINNING, Delay, MapTime, SummaryError, less_equal
 
@@ -130,7 +130,8 @@ class _Delaying(Retiming):
         try:
             later = self._delay.results_in(time)
         except SummaryError as exc:
-            raise SummaryError(f"{self.location}: {exc}{in_microseconds(self._step, time)}") from exc
+            fix = f". {fix}" if (fix := as_timedelta(self._step, time)) else in_microseconds(self._step, time)
+            raise SummaryError(f"{self.location}: {exc}{fix}") from exc
         if later is None:
             raise SummaryError(f"{self.location}: there is no time {self._step!r} later than {time!r}")
         return later

@@ -88,6 +88,11 @@ def refusal(module: str, time: object, size: object, origin: object = None) -> T
     """Make the error for a time to which a duration cannot be added, or that has no distance from an `origin`."""
     if isinstance(time, LoopTime):
         return TimeDomainError(f"{module} cannot add {size!r} to the time {time!r}, because {LOOP_TIMES}")
+    if origin is None and (result := _beyond(size, time)):
+        return TimeDomainError(
+            f"{module} cannot add {size!r} to the time {time!r}, or subtract it: the result would be {result}. Leave "
+            "out values at such times, for example with filter(...) in front, or give them another time"
+        )
     return TimeDomainError(
         f"{module} cannot add {size!r} to the time {time!r} ({type(time).__name__}). It needs ordered times to which "
         f"the duration can be added: numbers with a number, datetimes with a timedelta, or dates with a timedelta of "
@@ -95,14 +100,28 @@ def refusal(module: str, time: object, size: object, origin: object = None) -> T
     )
 
 
+def _beyond(size: object, time: object) -> str:
+    """Return what is wrong with a sum if the time and the duration are of kinds that can be added."""
+    if isinstance(time, date) and isinstance(size, timedelta) and not is_cut(time, size):
+        return "outside the range of Python's dates"
+    if isinstance(time, float) and isinstance(size, (int, float)):
+        return "infinite, or rounded"
+    return ""
+
+
 def _instead(size: object, time: object) -> str:
     """Return the fix."""
-    if isinstance(time, date) and isinstance(size, NUMBERS):
-        unit = "seconds" if isinstance(time, datetime) else "days"
-        return f"Pass a timedelta: timedelta({unit}={size!r}), if {size!r} is in {unit}"
     numpy = "lambda time: time.item()" if hasattr(time, "item") else "..."
     example = "datetime.fromisoformat" if isinstance(time, str) else numpy
-    return f"Put map_time({example}) upstream to make such times"
+    return as_timedelta(size, time) or f"Put map_time({example}) upstream to make such times"
+
+
+def as_timedelta(size: object, time: object) -> str:
+    """Return the fix for a number that is added to a date."""
+    if not isinstance(time, date) or not isinstance(size, NUMBERS):
+        return ""
+    unit = "seconds" if isinstance(time, datetime) else "days"
+    return f"Pass a timedelta: timedelta({unit}={size!r}), if {size!r} is in {unit}"
 
 
 def _from(origin: object) -> str:

@@ -337,7 +337,9 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     seed = out.rpartition("--seed ")[2].split()[0]
     assert main(["shake", target, "--seed", seed, "--trace", str(tmp_path / "it.trace")]) == 1
     assert "<html" in (tmp_path / "it.trace.html").read_text()
-    assert main(["shake", "tests.pullstream.shake.scenes:calls", "--seeds", "2"]) == 0
+    agreeing = ["shake", "tests.pullstream.shake.scenes:calls", "--seeds", "2", "--trace", str(tmp_path / "none")]
+    assert main(agreeing) == 0
+    assert f"{tmp_path / 'none'} was not written, because there is no difference" in capsys.readouterr().out
     assert main(["shake", "tests.pullstream.shake.test_shake:nothing"]) == 2
     assert main(["shake", "tests.pullstream.shake.test_shake:breaks_down"]) == 2
     assert re.search(r"KeyError: 'tea'\n  raised at \S*test_shake.py:\d+", capsys.readouterr().err)

@@ -3,6 +3,7 @@
 import io
 import json
 
+import attrs
 import pytest
 import trio
 
@@ -203,7 +204,12 @@ def test_a_path_is_written(tmp_path):
     path = tmp_path / "a new folder" / "run.ndjson"
     assert ps.run(ps.pipe(ps.values("ab"), ps.collect()), trace=path) == ["a", "b"]
     assert judge(Trace.read(path)).ok
-    assert str(judge(Trace.read(path))).startswith("allowed by the model: ")
+    verdict = judge(Trace.read(path))
+    assert [str(attrs.evolve(verdict, completions=number)).partition(", ")[2] for number in range(3)] == [
+        "",
+        "1 completion",
+        "2 completions",
+    ]
 
 
 def test_a_full_disk_is_reported_after_the_run():

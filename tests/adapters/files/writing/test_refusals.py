@@ -145,6 +145,8 @@ def test_values_and_keys_refused_in_a_run(values, write, target, options, kind, 
     assert write.__name__ in str(caught.value) or any(write.__name__ in note for note in notes)
     if kind is NO_TEXT:
         assert notes[0].startswith(f"writing {values[-1]!r}")
+        # str() would write the text "b'x'".
+        assert ("ps.map(str)" in notes[0]) == (values[-1] == 7)
     assert content(tmp_path) == {}
 
 
