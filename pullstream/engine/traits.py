@@ -32,8 +32,12 @@ SAME_TIME: Final = (IDENTITY, ENTER, LEAVE, FEEDBACK)
 """The summaries of a module that answers at the times it receives: later rounds of a loop are rounds of one time."""
 
 
+KEPT: Final = (Carries.MEMORY, Carries.COUNT, Carries.LOST)
+"""A state that is known to affect later results, or the end."""
+
+
 def _lingers(traits: "Traits") -> bool:
-    kept = traits.carries in (Carries.MEMORY, Carries.COUNT, Carries.LOST)
+    kept = traits.carries in KEPT
     rows = ((row,) if isinstance(row, Summary) else row for row in traits.summaries)
     return kept or traits.later or any(summary not in SAME_TIME for row in rows for summary in row)
 

@@ -2,22 +2,19 @@
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from typing_extensions import override
 
 from pullstream.engine.keeping import Keeping, StateSaver
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.engine.traits import Carries
+from pullstream.engine.traits import KEPT
 from pullstream.errors import Abandoned, JournalError, PullstreamError
 from pullstream.resuming.consequences import Consequences, fulfilled, fulfilment
 from pullstream.resuming.interfaces import Resumable
 from pullstream.resuming.memory import Memory
 from pullstream.resuming.undeclared import refuse_undeclared
-
-KEPT: Final = (Carries.MEMORY, Carries.COUNT, Carries.LOST)
-"""State that a stream inside a module has from one time to the next, and that nothing saves."""
 
 
 class StreamKeeping(Keeping):
