@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice, repeat
-from operator import attrgetter, gt
+from operator import attrgetter, gt, itemgetter
 from sys import maxsize
 from typing import Annotated, Any, Final, overload
 
@@ -33,8 +33,9 @@ from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay, less_than
 from pullstream.timely.order import is_total
 
-FEW: Final = 8
-"""Up to this many runs are inserted one by one; sorting takes a step for each run that waits."""
+FEW: Final = 64
+"""Up to this many values are inserted one by one, if `RATIO` times as many wait: sorting takes a step for each."""
+RATIO: Final = 32
 _ORDER: Final = attrgetter("end", "number")
 """Sessions with equal ends close in the order in which they began."""
 
@@ -120,7 +121,7 @@ class _Sessions(Windowed, Resumable):
 
     def _sort_in(self) -> None:
         """Sort the newly arrived values in."""
-        if len(self._new_moments) <= FEW:
+        if len(self._new_moments) <= min(FEW, (len(self._moments) - self._begin) // RATIO):
             for time, value in zip(self._new_moments, self._arrived, strict=True):
                 place = bisect_right(self._moments, time, self._begin)
                 self._moments.insert(place, time)
@@ -128,9 +129,10 @@ class _Sessions(Windowed, Resumable):
         else:
             times = self._moments[self._begin :] + self._new_moments
             values = self._waiting[self._begin :] + self._arrived
-            if any(map(gt, times, islice(times, 1, None))):
-                order = sorted(range(len(times)), key=times.__getitem__)
-                times, values = [times[place] for place in order], [values[place] for place in order]
+            new = times[-1 - len(self._new_moments) :]
+            if any(map(gt, new, islice(new, 1, None))):
+                in_order = itemgetter(*sorted(range(len(times)), key=times.__getitem__))
+                times, values = in_order(times), in_order(values)
             self._moments[:], self._waiting[:] = times, values
             self._begin = 0
         self._new_moments.clear()
