@@ -63,6 +63,9 @@ def refine(program, seeds):
     if any(f"catch, {other}" in str(program) for other in ("values", "a later source")):
         # A failure may come when every time is complete: nothing can continue then.
         allowed.add("CapabilityError")
+    if program.fails is not None and program.join == "zip, strict":
+        # Its sources may be of different lengths, and either failure may come first.
+        allowed.add("LengthError")
     assert found.kinds.keys() <= allowed, f"{program}\n{found}"
 
 
