@@ -205,6 +205,7 @@ def test_a_path_is_written(tmp_path):
     assert ps.run(ps.pipe(ps.values("ab"), ps.collect()), trace=path) == ["a", "b"]
     assert judge(Trace.read(path)).ok
     verdict = judge(Trace.read(path))
+    assert str(verdict).startswith("allowed by the model: ")
     assert [str(attrs.evolve(verdict, completions=number)).partition(", ")[2] for number in range(3)] == [
         "",
         "1 completion",
