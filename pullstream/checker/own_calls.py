@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Final, cast
 
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.handover import may_answer
+from pullstream.engine.edge.permitted import may_answer
 from pullstream.engine.parts.notified import Notified
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING

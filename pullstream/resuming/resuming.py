@@ -59,19 +59,19 @@ def _not_dropped(edge: Edge[Any], drops: Drops, answer: Batch[Any], limit: int) 
         return answer
     if edge.origin and not answer.uniform:
         # Times must not go back, dropped or not; the values before a time that does are still answered.
-        answer = edge.handover.until_wrong_time(answer)
+        answer = edge.until_wrong_time(answer)
     gone = set(filter(drops, (answer.time,) if answer.uniform else dict.fromkeys(answer.times)))
     left = at_times(answer, lambda time: time not in gone) if gone else answer
     for dropped in edge.location.dropping:
         dropped(len(answer.values) - (0 if left is None else len(left.values)))
     if left is not None:
-        edge.handover.checked = edge.origin and not left.uniform
+        edge.checked = edge.origin and not left.uniform
         return left
     if edge.origin and answer.uniform:
         edge.location.advance(answer.time, answer.values)
-    if edge.handover.failure is not None:
+    if edge.fails_next is not None:
         # The failure was to follow this answer, all of which is dropped (R8).
-        raise edge.handover.failure
+        raise edge.fails_next
     return None
 
 

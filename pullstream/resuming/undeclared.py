@@ -75,7 +75,7 @@ class ReceivedTimes:
                 continue
             if not mistake(batch, limit):
                 if not self._location.traits.trusted:
-                    self._location.edge.handover.check_right(time)
+                    self._location.edge.check_right(time)
                 early = time in self._times
                 nothing = "had received nothing when it took a hold of it" if early else "has received nothing"
                 raise JournalError(

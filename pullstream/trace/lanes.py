@@ -14,8 +14,8 @@ from typing_extensions import override
 from pullstream.checker.lanes import UNSENT, Requester
 from pullstream.checker.rules import Violation
 from pullstream.engine.edge.edge import Edge
+from pullstream.engine.edge.end import Rest
 from pullstream.engine.edge.lane import Lane
-from pullstream.engine.edge.rest import Rest
 from pullstream.engine.observer import EdgeObserver, LaneObserver
 from pullstream.engine.sidecar.location import Claim, Port
 from pullstream.errors import without_cancelled
@@ -198,7 +198,7 @@ class SeenLane(Requester):
         if not batch.uniform:
             edge.traffic.arrived(edge.place, lane, list(batch.times))
             return
-        rest = lane.edge.handover.rest
+        rest = lane.edge.rest
         given_out = rest is not None or edge.rest is not None
         if rest is not edge.rest and rest is not None:
             edge.traffic.arrived(edge.place, rest, rest.head.times[rest.used :])

@@ -21,8 +21,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 import pullstream as ps
 from pullstream.conformance import Subject
 from pullstream.conformance.ready import COMBINING, SINKS, SOURCES, TRANSFORMERS
-from pullstream.engine.edge.edge import End
-from pullstream.engine.edge.rest import Rest
+from pullstream.engine.edge.end import End, Rest
 from pullstream.engine.sidecar.location import Claim, Ending
 from tests.pullstream.common import raises_at
 from tests.sampling import amount
@@ -174,7 +173,7 @@ class Passing:
 
         def noted(lane, time):
             if lane._counts is self.sidecar and isinstance(lane, End):
-                if lane.edge.handover.rest is None:
+                if lane.edge.rest is None:
                     self.log.append((lane.port.upstream.node, time))
                 self.taken.append((lane.port.location.node, time))
             stamp(lane, time)

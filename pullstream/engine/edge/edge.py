@@ -16,7 +16,7 @@ to that point. Second, setting a ticket wakes its waiter only at a later step. S
 turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence, Sized
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence, Sized
 from contextlib import nullcontext
 from typing import Any, Final, Generic
 from weakref import WeakSet
@@ -26,8 +26,8 @@ import trio
 from pullstream.blueprint.variables import T
 from pullstream.engine.edge.answers import mistake
 from pullstream.engine.edge.behaviour import Behaviour, method_of, without_waiting
-from pullstream.engine.edge.end import End
-from pullstream.engine.edge.handover import Handover
+from pullstream.engine.edge.end import End, Rest
+from pullstream.engine.edge.permitted import allowed, may_answer
 from pullstream.engine.edge.requests import EdgeRequests
 from pullstream.engine.interfaces import Finishing, Suspended
 from pullstream.engine.observer import EdgeObserver
@@ -80,15 +80,15 @@ class Edge(Generic[T]):
         self.module = module
         self.scope, self.run = scope, scope.run
         self.location = location
-        self.inputs: list[End[Edge[Any]]] = inputs
+        self.inputs: list[End] = inputs
         """The module's ends of its input edges; the module may open and close more of them while it runs."""
         self.beyond: Sequence[Edge[Any]] = ()
         """Edges that the module's `dismiss` ends although they are not inputs, such as a hub's input edge.
 
         Empty once they have ended.
         """
-        self.first_end: End[Edge[Any]] | None = None
-        self.further_ends: WeakSet[End[Edge[Any]]] | None = None
+        self.first_end: End | None = None
+        self.further_ends: WeakSet[End] | None = None
         """The other ends, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
         own = module.__overrides__
         traits = self.traits = location.traits
@@ -118,9 +118,12 @@ class Edge(Generic[T]):
         self.waits = traits.waits and (self.polled is None or own.waits)
         """Whether its beginning, code or end may wait for anything but its inputs and its tasks that `halt` cancels."""
         self._trusted = traits.trusted
-        self.handover: Handover[T] = Handover(
-            location, scope.sidecar, inputs, origin=self.origin, trusted=traits.trusted
-        )
+        self.checked = False
+        """Whether the times of the next multi-time answer have already been checked."""
+        self.rest: Rest | None = None
+        """The values of a multi-time answer not given out yet; they come before the next `produce`."""
+        self.fails_next: BaseException | None = None
+        """The exception to raise once the last answer is given out."""
         # The cancel scope around `acquire` or `produce`, where they may wait: a termination cancels it.
         self._scope: trio.CancelScope | None = None
         # The ending that the module gave in a poll, until an ask carries it out.
@@ -148,7 +151,7 @@ class Edge(Generic[T]):
         return self._requests.state is OPEN
 
     @property
-    def ends(self) -> "Iterator[End[Edge[Any]]]":
+    def ends(self) -> "Iterator[End]":
         """The downstream ends."""
         if self.first_end is not None:
             yield self.first_end
@@ -241,20 +244,20 @@ class Edge(Generic[T]):
 
     # ---- requests
 
-    async def ask(self, end: End[Any], limit: int, *, waiting: bool = False) -> Batch[T] | Done:
+    async def ask(self, end: End, limit: int, *, waiting: bool = False) -> Batch[T] | Done:
         """Serve an ask (R1 to R5, R7, R8, R10); `waiting` if a poll has returned WAIT in this very step.
 
         The ask has the turn from `begin` to `answered`. During each await another request may end the edge. Then what
         was produced is dropped, and `_conclude` answers with that ending (R5).
         """
-        requests, handover = self._requests, self.handover
+        requests = self._requests
         waiting, self._must_wait, self._awaited = waiting and self._must_wait, False, False
         if (requests.busy or requests.state is not OPEN) and not await self._turn():
             return self._terminal()
         requests.begin()
         try:
-            if handover.unfinished:
-                batch = handover.next_part(end, limit)
+            if self.rest is not None or self.fails_next is not None:
+                batch = self._next_part(end, limit)
                 requests.answered()
                 return batch
             answer: Batch[T] | Done = DONE
@@ -294,20 +297,21 @@ class Edge(Generic[T]):
         # Outside the handler: inside it, the exception handled there would replace the failure's own context.
         return self._terminal()
 
-    def poll(self, end: End[Any], limit: int) -> Batch[T] | Done | Unanswered:
+    def poll(self, end: End, limit: int) -> Batch[T] | Done | Unanswered:
         """Serve an ask in this step, if nothing has to be waited for. A failure, too, is left to `ask`."""
-        requests, handover = self._requests, self.handover
+        requests = self._requests
         self._must_wait = self._awaited = False
         if requests.busy or requests.state is not OPEN or requests.finishing or self._outcome is not None:
             return WAIT
-        if self.polled is None and not handover.unfinished:
+        unfinished = self.rest is not None or self.fails_next is not None
+        if self.polled is None and not unfinished:
             return WAIT
         if self._acquires and not requests.acquired and (self.waits or not self._at_once):
             return WAIT
         requests.begin()
         try:
-            if handover.unfinished:
-                return handover.next_part(end, limit)
+            if unfinished:
+                return self._next_part(end, limit)
             assert self.polled is not None
             if not requests.acquired:
                 without_waiting(self._begin())
@@ -342,18 +346,60 @@ class Edge(Generic[T]):
         self.wake, self._awaited = wake, True
         return True
 
-    def _hand_over(self, answer: Batch[T], end: End[Any], limit: int) -> Batch[T]:
+    def _hand_over(self, answer: Batch[T], end: End, limit: int) -> Batch[T]:
         """Check an answer, and count it as in flight in the same step that lowers a source's capability."""
         if (not self._trusted or answer is None) and (problem := mistake(answer, limit)):  # pyright: ignore[reportUnnecessaryComparison] - not all authors use types
             raise ProtocolError(f"R2: {self.location}, answered {problem}")
         if not answer.uniform:
-            return self.handover.hand_over(answer, end, limit)
+            return self._hand_over_many(answer, end, limit)
         if self.origin:
             self.location.advance(answer.time, answer.values)
         elif not self._trusted:
-            self.handover.check_right(answer.time)
+            self.check_right(answer.time)
         end.stamp(answer.time)
         return answer
+
+    def _hand_over_many(self, answer: Batch[T], end: End, limit: int) -> Batch[T]:
+        """Count a multi-time answer and hand it over: whole (`End.whole`), or as much as was asked for."""
+        if end.observer is not None:
+            end.observer.brought(answer, limit)
+        batch = answer if self.checked else self.until_wrong_time(answer)
+        self.checked = False
+        try:
+            if end.whole:
+                end.count_batch(batch)
+                return batch
+            self.rest = Rest(self.scope.sidecar, end.port, batch)
+            return self._next_part(end, limit)
+        except BaseException as exc:
+            # The times cannot be compared. Nobody gets any of the values, and that must not look like completion.
+            self.scope.sidecar.stop_tracking(exc)
+            raise
+
+    def _next_part(self, end: End, limit: int) -> Batch[T]:
+        """Return the next values of the last answer, or raise the failure that follows it."""
+        if self.rest is None:
+            assert self.fails_next is not None
+            raise self.fails_next
+        batch = self.rest.take_run(limit)
+        end.stamp(batch.time)
+        if not self.rest:
+            self.rest = None
+        return batch
+
+    def until_wrong_time(self, answer: Batch[T]) -> Batch[T]:
+        """The part of an answer before the first forbidden time; the next ask raises the failure (R8)."""
+        if self._trusted and not self.origin:
+            return answer
+        check = self.location.advance if self.origin else self.check_right
+        answer, failure = allowed(answer, check, in_order=self.origin)
+        self.fails_next = failure or self.fails_next
+        return answer
+
+    def check_right(self, time: Hashable, _values: Sequence[Any] = ()) -> None:
+        """Raise a CapabilityError if the module may not answer at a time (R12)."""
+        if not may_answer(self.location, self.inputs, time):
+            raise self.location.refusal(f"answered at {time!r}, but may not", time, self.inputs)
 
     async def terminate(self, reason: BaseException | None) -> Done:
         """Serve an abort, or an error with its reason (R5, R6)."""
@@ -450,7 +496,7 @@ class Edge(Generic[T]):
         """
         if not before:
             raise failure
-        self.handover.fail_next(failure)
+        self.fails_next = failure
 
     async def _fail(self, failure: BaseException) -> None:
         if self._requests.state is OPEN:
@@ -578,7 +624,8 @@ class Edge(Generic[T]):
         first = self._requests.terminate(event, failure, below=below)
         if first and not released:
             # Values not given to a lane by now never will be.
-            self.location.freeze(self.handover.drop())
+            rest, self.rest = self.rest, None
+            self.location.freeze(None if rest is None else rest.drop)
         if first and self.wake is not None:
             self.wake()
         return first

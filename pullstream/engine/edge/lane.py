@@ -24,10 +24,12 @@ SPINNING: Final = 1000
 """A number of asks after the end of a stream that no module makes on purpose."""
 
 
-class Lane(End[Edge[Any]], Reader[T_co]):
+class Lane(End, Reader[T_co]):
     """A reader of an edge, for one task."""
 
     __slots__ = ("_wake", "again", "asker", "began", "handed", "polled_for", "release_failure", "slot")
+
+    edge: Edge[Any]
 
     def __init__(self, edge: Edge[T_co], port: Port) -> None:
         super().__init__(edge, port)

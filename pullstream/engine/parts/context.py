@@ -10,8 +10,8 @@ from typing import Any, Generic, Self
 from typing_extensions import override
 
 from pullstream.blueprint.variables import T
-from pullstream.engine.edge.handover import may_answer
 from pullstream.engine.edge.lane import Lane
+from pullstream.engine.edge.permitted import may_answer
 from pullstream.engine.parts.eventful import Completed, Eventful
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.run import Scope

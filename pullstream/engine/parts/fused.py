@@ -251,11 +251,11 @@ class Segment(PassOn, Inline, Resumable):
         first = next(batch.runs()) if self._saves else batch
         answer = self.answer(first)
         self._careful = 0
-        if first is not batch and self.__edge__.handover.failure is None:
+        if first is not batch and self.__edge__.fails_next is None:
             self._leave(batch, len(first.values) - (0 if self._left is None else len(self._left.values)))
         if self._left is not None:
             self.upstream.ack_but(self._left)
-        elif answer is not None and self.__edge__.handover.failure is None:
+        elif answer is not None and self.__edge__.fails_next is None:
             self.upstream.settle()
         return answer or NOT_YET
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from pullstream.engine.edge.answers import wrong
 from pullstream.engine.edge.backlog import Backlog
-from pullstream.engine.edge.handover import allowed
+from pullstream.engine.edge.permitted import allowed
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.interfaces import Suspended
 from pullstream.engine.parts.context import Account, Context
@@ -385,7 +385,7 @@ class GeneratorKernel(Suspended, PolledKernel[Any]):
             return
         lane = self.upstream
         if not (lane.live and lane.stamped is time):
-            self.edge.handover.check_right(time)
+            self.edge.check_right(time)
 
     def _hold(self, time: Hashable) -> None:
         """Hold a time for the collected values, unless the hold taken last covers it."""

@@ -111,7 +111,7 @@ class Pace:
         self._unfinished, received = False, 0
         for lane in upstream:
             if isinstance(lane, Lane):
-                self._unfinished |= lane.edge.handover.unfinished
+                self._unfinished |= lane.edge.rest is not None
                 received += lane.port.values
         if self._unfinished:
             # This ask says nothing about the cost of the next answer. All parts of one are counted together.

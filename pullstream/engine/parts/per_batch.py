@@ -39,20 +39,20 @@ class PassOn(PolledKernel[Any]):
         times: list[Hashable] = []
         parts: list[Sequence[Any]] = []
         taken = 0
-        failed = self.edge.handover
+        edge = self.edge
         try:
             for run in batch.runs():
                 part = answer(run)
                 if part is not None:
                     times += part.times
                     parts.append(part.values)
-                if failed.failure is not None or not self.most:
+                if edge.fails_next is not None or not self.most:
                     break
                 taken += len(run.values)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.fail(exc, times, batch, taken)
         else:
-            if failed.failure is not None:
+            if edge.fails_next is not None:
                 self.upstream.ack_but(batch.part(taken))
         return Batch.of(times, joined(parts)) if parts else None
 
@@ -76,7 +76,7 @@ class PassOn(PolledKernel[Any]):
             return NOT_YET
         # Acknowledged in the same step that puts the answer in flight downstream. After a failure, the values from the
         # failure on have not been handled, so the batch is not acknowledged.
-        if self.__edge__.handover.failure is None:
+        if self.__edge__.fails_next is None:
             self.upstream.settle()
         return answer
 

@@ -88,8 +88,8 @@ class _TakeWhile(PerBatch, Inline, Resumable):
         """Add all values available now to an answer. All are held here until they are in flight downstream."""
         values, times = [*first.values], [*first.times]
         held: dict[Hashable, None] = {}
-        failed, batch = self.edge.handover, first
-        while self.most and failed.failure is None and len(values) < limit and clocks.monotonic() <= until:
+        edge, batch = self.edge, first
+        while self.most and edge.fails_next is None and len(values) < limit and clocks.monotonic() <= until:
             for time in batch.times:
                 if time not in held:
                     self.location.hold(time)
@@ -97,7 +97,7 @@ class _TakeWhile(PerBatch, Inline, Resumable):
             try:
                 more = super().poll(min(self.most, limit - len(values)))
             except BaseException as exc:  # noqa: BLE001 - raised at the next ask
-                self.edge.fail_next(exc, values)
+                edge.fail_next(exc, values)
                 break
             if not isinstance(more, Batch):
                 if more is DONE:

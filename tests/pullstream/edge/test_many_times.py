@@ -68,7 +68,7 @@ def test_nothing_passes_after_a_termination(domain, how, other, check):
                 seen.append(await upstream.ask(9))
             except OSError:
                 seen.append(ps.DONE)
-            seen.append((upstream.edge.handover.rest, set(upstream.arriving())))
+            seen.append((upstream.edge.rest, set(upstream.arriving())))
             if how == "error":
                 raise reason
             return ps.DONE
