@@ -55,6 +55,9 @@ class Packing:
     _most: int | None = attrs.field(default=None, kw_only=True, alias="most")
     _bared: Mapping[str, Callable[[Any], Any]] = attrs.field(factory=dict[str, Any], kw_only=True, alias="bared")
 
+    absent = ""
+    """Advice for rows without a value in a column that allows no null."""
+
     def __attrs_post_init__(self) -> None:
         self.place: Callable[[int], str] = numbered
         """Names a row by its number, from 0, in messages."""
@@ -170,7 +173,9 @@ class Packing:
             raise self._refused(misfit(field.name, field.type, column, self._named, exc, convert=convert)) from None
         if array.null_count and not field.nullable:
             place: int = array.is_null().index(value=True).as_py()
-            raise self._refused(f"the column {field.name!r} allows no null, but {self._named(place)} has one")
+            raise self._refused(
+                f"the column {field.name!r} allows no null, but {self._named(place)} has one{self.absent}"
+            )
         return array
 
     def converted(self, name: str, column: Sequence[Any] | Array, kind: DataType) -> Array:  # noqa: ARG002 - for subclasses

@@ -33,6 +33,7 @@ class CheckedPacking(Packing):
     ) -> None:
         super().__init__(schema, refusal, optional)
         if exists:
+            self.absent = "; if the table has a default for it, give a schema= without that column"
             self._advice = "convert the values with ps.map, or change the columns of the existing table"
         self._unkept = unkept
 

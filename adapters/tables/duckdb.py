@@ -79,9 +79,16 @@ class DuckdbTable(SqlTable):
         )
         if self._names() not in {(folded(schema), folded(table)) for schema, table in found}:
             return None
+        columns = self.execute(
+            "SELECT column_name, table_schema, table_name FROM information_schema.columns "
+            "WHERE is_generated = 'ALWAYS' AND table_catalog = current_database()"
+        )
+        generated = {name for name, *table in columns if tuple(map(folded, table)) == self._names()}
         read = self._connection.sql(f"SELECT * FROM {self.name.sql} LIMIT 0").to_arrow_table().schema
-        required = {row[0] for row in self.execute(f"DESCRIBE {self.name.sql}") if row[2] == "NO" and row[4] is None}
-        return pa.schema([pa.field(field.name, field.type, nullable=field.name not in required) for field in read])
+        required = {row[0] for row in self.execute(f"DESCRIBE {self.name.sql}") if row[2] == "NO"}
+        return pa.schema(
+            [(each.name, each.type, each.name not in required) for each in read if each.name not in generated]
+        )
 
     @override
     def found_type(self, kind: str) -> Any:

@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from pullstream.authoring import of_extra
 
-from ..arrow import Array, ArrowMissing, RecordBatch, Schema, pa
-from .sql import FETCHED, SqlTable
+from ..arrow import Array, ArrowMissing, RecordBatch, Schema, Spool, pa
+from .sql import FETCHED, TARGETS, TIMES, SqlTable
 from .table import COMMON
 from .target import Name, TableError, quoted
 
@@ -59,9 +59,11 @@ class PostgresqlTable(SqlTable):
             sleep(0.1)
 
     @override
-    def wait_for_turn(self) -> None:
-        # CREATE TABLE IF NOT EXISTS fails if two runs execute it at the same time.
+    def create(self, table: str, columns: str) -> None:
+        # CREATE TABLE IF NOT EXISTS fails if two runs execute it at the same time, and needs the right to create.
         self.execute("SELECT pg_advisory_xact_lock($1)::text", _key("pullstream records"))
+        if self.execute("SELECT to_regclass($1) IS NULL", self.name.beside(table)) == [(True,)]:
+            super().create(table, columns)
 
     @override
     def schema(self) -> Schema | None:
@@ -69,8 +71,8 @@ class PostgresqlTable(SqlTable):
         if not there:
             return None
         rows = self.execute(
-            "SELECT attname::text, format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef FROM pg_attribute "
-            "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+            "SELECT attname::text, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE "
+            "attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum",
             self.name.sql,
         )
         kinds = [self.found_type(text) for _, text, _ in rows]
@@ -140,7 +142,7 @@ class PostgresqlTable(SqlTable):
                     cursor.execute(f"FETCH {FETCHED} FROM pullstream_cursor")
                     rows = cursor.fetch_arrow_table().to_batches()
                 for batch in rows:
-                    _refuse_infinity(batch)
+                    _check(batch)
                     yield batch
 
     @override
@@ -151,8 +153,32 @@ class PostgresqlTable(SqlTable):
             cursor.adbc_ingest(table or self.name.table, reader, mode="append", **place)
 
     @override
+    def write(self, schema: Schema, spool: Spool, batches: Iterator[RecordBatch]) -> None:
+        super().write(schema, spool, batches)
+        # COPY takes the bytes of another type for a value. Nobody can change the types until the transaction ends.
+        found: Any = self.schema()
+        for name, kind in zip(schema.names, schema.types, strict=True):
+            if found.field(name).type not in {kind, self.stored(kind)}:
+                raise self.plan.failed(
+                    f"at the time {spool.time!r}: the type of the column {name!r} was changed during the run; none of "
+                    f"it was committed. The next run continues with this time, and uses the new type"
+                )
+
+    @override
+    def text(self, exc: BaseException) -> str:
+        text = super().text(exc)
+        if "permission denied for schema" in text:
+            text += (
+                f". Grant the role USAGE and CREATE on the schema. Or run the program once as a role that may create "
+                f"tables, and then grant this one SELECT, INSERT and DELETE on {self.name.beside(TARGETS)} and "
+                f"{self.name.beside(TIMES)}"
+            )
+        return text
+
+    @override
     def is_about_rows(self, exc: Exception) -> bool:
-        return str(getattr(exc, "sqlstate", None) or "")[:2] in {"22", "23"}
+        # A trigger that raises has the state P0001.
+        return str(getattr(exc, "sqlstate", None) or "")[:2] in {"22", "23", "P0"}
 
     @override
     def is_unknown(self, exc: Exception) -> bool:
@@ -165,9 +191,17 @@ class PostgresqlTable(SqlTable):
         self._connection.adbc_cancel()
 
 
-def _refuse_infinity(batch: RecordBatch) -> None:
-    """Refuse infinite dates and timestamps: they overflow when the driver makes them relative to 1970."""
+def _check(batch: RecordBatch) -> None:
+    """Refuse infinite dates and timestamps, which overflow when the driver makes them relative to 1970, and raw bytes.
+
+    The driver delivers the protocol's bytes for types that it lacks, such as inet.
+    """
     for field, column in zip(batch.schema, batch.columns, strict=True):
+        if raw := re.search(r"arrow\.opaque\[storage_type=binary, type_name=(.*?), vendor", str(field.type)):
+            raise TableError(
+                f"read_rows(): the column {field.name!r} has the type {raw[1]}, which Arrow lacks. Write "
+                f"{quoted(field.name)}::text in the query"
+            )
         if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):
             bits = field.type.bit_width
             least = pa.compute.min(column.view(f"int{bits}")).as_py()

@@ -63,9 +63,9 @@ def read_rows(
     of `parameters` for $1, $2 and so on, or the name of a table, quoted as in SQL: `'"Daily Sales"'` for a table that
     `write_rows` calls `"Daily Sales"`. `time` is a column of its result. Rows and times have the types that
     `files.read_parquet` gives them. SQLite has no date type: dates are text there. PostgreSQL's numeric values are
-    text, too: cast them in the query. Its infinite dates and timestamps are refused. An interval is a
-    `pyarrow.MonthDayNano`. The columns of the result need different names, because each database renames duplicates in
-    its own way. The database sorts the rows, and its cursor delivers them on demand, so memory does not grow with the
+    text, too: cast them in the query. Its infinite dates and timestamps are refused, and types that Arrow lacks, such
+    as inet. An interval is a `pyarrow.MonthDayNano`. The columns of the result need different names, because each
+    database renames duplicates in its own way. The database sorts the rows, and its cursor delivers them on demand, so memory does not grow with the
     result. An index on the time column helps. Times that are text are compared character by character: if a PostgreSQL
     database has a collation other than "C", give them that one in the query.
 

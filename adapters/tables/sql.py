@@ -110,8 +110,9 @@ class SqlTable(TargetTable):
             text += f". The table needs a PRIMARY KEY or a UNIQUE constraint on {columns_of(self.plan.keys)}: add one"
         return text
 
-    def wait_for_turn(self) -> None:
-        """Wait, in a transaction, until no other run creates the tables of the records."""
+    def create(self, table: str, columns: str) -> None:
+        """Create a table of the records in a transaction, if it does not exist."""
+        self.execute(f"CREATE TABLE IF NOT EXISTS {self.name.beside(table)} ({columns})")
 
     def is_about_rows(self, exc: Exception) -> bool:
         """Whether a failure is about the rows, and not about the connection or the disk."""
@@ -124,9 +125,8 @@ class SqlTable(TargetTable):
     def recorded(self, journal: str | None) -> Recorded:
         beside = self.name.beside
         with self.transaction():
-            self.wait_for_turn()
             for table, columns in _RECORDS.items():
-                self.execute(f"CREATE TABLE IF NOT EXISTS {beside(table)} ({columns})")
+                self.create(table, columns)
         found = self.execute(f"SELECT id, journal FROM {beside(TARGETS)} WHERE name = $1", self.record_name)
         times = self.execute(
             f"SELECT time, count, number FROM {beside(TIMES)} WHERE name = $1 ORDER BY number", self.record_name
@@ -166,11 +166,12 @@ class SqlTable(TargetTable):
     @override
     def commit(self, entry: Entry, schema: Schema, spool: Spool) -> str:
         with self.transaction():
-            self._write(schema, spool, spool.batches())
+            self.write(schema, spool, spool.batches())
             self._record(entry)
         return entry.id
 
-    def _write(self, schema: Schema, spool: Spool, batches: Iterator[RecordBatch]) -> None:
+    def write(self, schema: Schema, spool: Spool, batches: Iterator[RecordBatch]) -> None:
+        """Write rows in a transaction."""
         table = self.name.sql
         if not self.exists:
             self.execute(f"CREATE TABLE {table} ({self._definition(schema)})")
@@ -211,7 +212,7 @@ class SqlTable(TargetTable):
         def attempt(count: int) -> None:
             try:
                 self.execute(self.begin)
-                self._write(schema, spool, _head(spool.batches(), count))
+                self.write(schema, spool, _head(spool.batches(), count))
             finally:
                 with suppress(*self.failures):
                     self.execute("ROLLBACK")

@@ -94,12 +94,12 @@ class SqliteTable(SqlTable):
     @override
     def schema(self) -> Schema | None:
         fields: list[Any] = []
-        for name, declared, required, default, key in self.execute(
-            'SELECT name, upper(type), "notnull", dflt_value, pk FROM pragma_table_info($1)', self.name.table
+        for name, declared, required, key in self.execute(
+            'SELECT name, upper(type), "notnull", pk FROM pragma_table_info($1)', self.name.table
         ):
             kind = self.found_type(declared)
             # Arrow has no null type without nulls.
-            optional = not required or default is not None or bool(key) or pa.types.is_null(kind)
+            optional = not required or bool(key) or pa.types.is_null(kind)
             fields.append(pa.field(name, kind, optional, {"type": declared or "no declared type"}))
         return pa.schema(fields) if fields else None
 

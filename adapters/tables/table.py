@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from abc import ABC, abstractmethod
 from importlib import import_module
 from pathlib import Path
@@ -174,7 +175,7 @@ class TargetTable(ABC):
 
     def text(self, exc: BaseException) -> str:
         """Return the driver's message, on one line and without the password."""
-        message = str(exc).partition("\nquery was:")[0]
+        message = re.sub(r"\s*Query was: .*?(?=\. SQLSTATE|$)", "", str(exc), flags=re.DOTALL)
         return self.plan.target.hidden(" ".join(message.split()))
 
     def busy(self) -> TableBusyError:

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -18,7 +19,7 @@ from adapters.tables.lake import LakeTable
 from adapters.tables.sqlite import SqliteTable
 from pullstream import files, tables
 from tests.adapters.tables.conftest import PACKAGES
-from tests.adapters.tables.helpers import UNKNOWN, sales, sold, write
+from tests.adapters.tables.helpers import UNKNOWN, modes, sales, sold, write
 
 
 def run_with_fault(base, fault, mend=lambda: None):
@@ -160,12 +161,66 @@ def test_a_conflict_in_a_lake(base, monkeypatch):
     assert sold(base) == [0, 1, 2]
 
 
+RAISES = (
+    "CREATE FUNCTION refuse() RETURNS trigger AS $$ BEGIN RAISE 'no connection_id'; END $$ LANGUAGE plpgsql",
+    "CREATE TRIGGER five BEFORE INSERT ON sales FOR EACH ROW WHEN (NEW.connection_id = 5) EXECUTE FUNCTION refuse()",
+)
+
+
 @pytest.mark.parametrize("base", ["postgresql"], indirect=True)
-def test_a_constraint_is_no_lost_connection(base):
-    base.query("CREATE TABLE sales (connection_id BIGINT CHECK (connection_id < 5))")
+@pytest.mark.parametrize("refuses", [["ALTER TABLE sales ADD CHECK (connection_id < 5)"], RAISES])
+def test_a_constraint_is_no_lost_connection(base, refuses):
+    base.query("CREATE TABLE sales (connection_id BIGINT)")
+    for sql in refuses:
+        base.query(sql)
     source = ps.values([{"connection_id": n} for n in range(6)])
     with pytest.raises(tables.TableError, match=r"in its row 6.*connection_id.*none of it was committed"):
         ps.run(ps.pipe(source, tables.write_rows(base.target, base.name("sales"))))
+
+
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+@pytest.mark.parametrize(("mode", "kind"), [("append", "timestamp"), ("upsert", "float8"), ("replace_time", "float8")])
+def test_a_column_whose_type_is_changed_during_a_run(base, mode, kind):
+    """The driver sends each value in the binary format of the type when the run began."""
+    base.query("CREATE TABLE sales (day BIGINT, sold BIGINT UNIQUE)")
+    rows = ps.values([{"day": day, "sold": day} for day in range(9)], time=lambda row: row["day"])
+
+    def strike(row):
+        if row["day"] == 5:
+            base.query("ALTER TABLE sales DROP sold")
+            base.query(f"ALTER TABLE sales ADD sold {kind} UNIQUE")
+        return row
+
+    sink = tables.write_rows(base.target, base.name("sales"), **modes("sold")[mode])
+    with pytest.raises(tables.TableError, match="'sold' was changed during the run; none of it was committed"):
+        ps.run(ps.pipe(rows, ps.map(strike), sink), limit=1)
+    assert base.query("SELECT sold FROM sales WHERE sold IS NOT NULL") == []
+
+
+@pytest.mark.parametrize("base", ["postgresql"], indirect=True)
+def test_a_role_that_may_create_no_tables(base):
+    """It may write once another role has created the records; until then, the error says so."""
+    role, schema = f"role {base.schema}", f'"{base.schema}"'
+    target = base.target.replace("postgres@", f"{quote(role)}@")
+    sink = tables.write_rows(target, base.name("sales"))
+    base.query(f'CREATE ROLE "{role}" LOGIN')
+    base.query(f'GRANT USAGE ON SCHEMA {schema} TO "{role}"')
+    try:
+        base.query("CREATE TABLE sales (day BIGINT, item TEXT, sold BIGINT)")
+        with pytest.raises(
+            tables.TableError, match="cannot open .*: UNAUTHORIZED.*pullstream_targets.* once as a role"
+        ):
+            ps.run(ps.pipe(sales(6), sink))
+        write(sales(3), base)
+        base.query(f'GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO "{role}"')
+        with pytest.raises(tables.TableError, match="permission denied for table sales. SQLSTATE: 42501; none of it"):
+            ps.run(ps.pipe(sales(6), sink))
+        base.query(f'GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA {schema} TO "{role}"')
+        assert ps.run(ps.pipe(sales(6), sink)) == [1]
+        assert sold(base) == list(range(6))
+    finally:
+        base.query(f'DROP OWNED BY "{role}"')
+        base.query(f'DROP ROLE "{role}"')
 
 
 def test_a_path_with_lock_in_it_is_not_busy(tmp_path):

@@ -137,6 +137,10 @@ UNREADABLE = [
         for value in INFINITIES
     ),
     *(("duckdb", f"SELECT {value} AS day", {}, "'day' of .* is not in the years 1 to 9999") for value in INFINITIES),
+    *(
+        ("postgresql", f"SELECT 1 AS day, {value} AS at", {}, r"'at' has the type inet, .*\"at\"::text in the query")
+        for value in ("'10.0.0.1'::inet", "ARRAY['10.0.0.1'::inet]")
+    ),
     ("sqlite", "SELECT '2020-01-01' AS day", {"follow": True, "lateness": 2}, LATE_TEXT),
     ("sqlite", "SELECT 1 AS day, 5 AS n UNION SELECT 2, 'x'", {}, r"cannot read .*the column 'n' has .*'x'.* Use CAST"),
     *((kind, "{}", {"time": "DAY"}, NO_COLUMN) for kind in ("sqlite", "duckdb")),

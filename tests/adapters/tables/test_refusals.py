@@ -299,6 +299,20 @@ def test_a_user_s_table(base):
 
 
 @pytest.mark.parametrize("base", SQL, indirect=True)
+def test_columns_that_the_database_fills(base):
+    """Generated ones need no schema=; for a default, the error says that it does."""
+    twice = "twice BIGINT GENERATED ALWAYS AS (sold * 2)" + " STORED" * (base.kind != "duckdb")
+    base.query(f"CREATE TABLE sales (sold BIGINT, {twice}, n INT DEFAULT 5 NOT NULL)")
+    with pytest.raises(tables.SchemaError, match="'n' allows no null, but row 1 .* without that column"):
+        write(ps.values([{"sold": 1}]), base)
+    write(ps.values([{"sold": 1, "n": 2}], time=lambda _: 1), base)
+    write(ps.values([{"sold": 2}], time=lambda _: 2), base, schema={"sold": "int64"})
+    assert base.query("SELECT * FROM sales") == [(1, 2, 2), (2, 4, 5)]
+    with pytest.raises(tables.SchemaError, match="it has no column 'twice'|there is no column 'twice'"):
+        write(ps.values([{"sold": 1, "n": 2, "twice": 2}], time=lambda _: 3), base)
+
+
+@pytest.mark.parametrize("base", SQL, indirect=True)
 def test_an_upsert_into_a_table_without_its_key(base):
     """The message says what the table needs, and blames no row."""
     base.query("CREATE TABLE sales (sold BIGINT, item TEXT)")
