@@ -65,9 +65,9 @@ def read_rows(
     `files.read_parquet` gives them. SQLite has no date type: dates are text there. PostgreSQL's numeric values are
     text, too: cast them in the query. Its infinite dates and timestamps are refused, and types that Arrow lacks, such
     as inet. An interval is a `pyarrow.MonthDayNano`. The columns of the result need different names, because each
-    database renames duplicates in its own way. The database sorts the rows, and its cursor delivers them on demand, so memory does not grow with the
-    result. An index on the time column helps. Times that are text are compared character by character: if a PostgreSQL
-    database has a collation other than "C", give them that one in the query.
+    database renames duplicates in its own way. The database sorts the rows, and its cursor delivers them on demand, so
+    memory does not grow with the result. An index on the time column helps. Times that are text are compared character
+    by character: if a PostgreSQL database has a collation other than "C", give them that one in the query.
 
     By default the source reads the existing rows and ends. With a journal, the next run continues after the last
     complete time, and the database skips earlier rows. With `follow=True` the source asks for new rows every `every`
