@@ -205,7 +205,7 @@ def blame(exc: BaseException, module: str) -> None:
     note, found = f"raised in {module}", () if isinstance(exc, PullstreamError) else value_at(exc)
     if any(known == note or known.startswith(f"{note}, at the value") for known in getattr(exc, "__notes__", ())):
         return
-    for hint in hints_on(exc, found):
+    for hint in hints_on(exc, found, module):
         exc.add_note(hint)
     value: object
     for value in found:

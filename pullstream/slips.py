@@ -66,9 +66,16 @@ _IN_OUR_CODE: Final = {
     "schema={'n': 'int64'} the column 'n' of files; concat_values(str) joins text",
     "+: 'int' and 'datetime.timedelta'": "agg.sum starts at 0: for timedeltas, write agg.sum(start=timedelta())",
     "+: 'int' and '": "agg.sum adds up numbers: give it the number in a value, as in agg.sum(lambda sale: sale.price)",
-    "positional argument": "the module calls the function with other arguments: see its help, as in help(ps.map)",
 }
 """The same for exceptions that the toolkit's own code raised, on a user's value or while calling a user's function."""
+
+_PARAMETERS: Final = {
+    "at_completion": "time, values",
+    "timed": "time, value",
+    "scan": "state, value",
+    "reduce": "state, value",
+}
+"""The parameters of the functions that a module calls, where they are not a single value."""
 
 MANY: Final = 8
 """The most names to show in a message."""
@@ -81,8 +88,8 @@ _ASYNCIO: Final = (
 )
 
 
-def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
-    """Give hints on an exception; `found` holds the value at which it was raised, if it is known."""
+def hints_on(exc: BaseException, found: Sequence[Any], module: str) -> Iterator[str]:
+    """Give hints on an exception of a module; `found` holds the value at which it was raised, if it is known."""
     # Python 3.14 words this differently from 3.11.
     text = _NOT_AWAITABLE.sub(r"object \1 can't be used in 'await'", str(exc))
     if hasattr(exc, "__notes__"):
@@ -102,7 +109,7 @@ def hints_on(exc: BaseException, found: Sequence[Any]) -> Iterator[str]:
         or _on_a_dict(exc, found)
         or _on_a_tuple(text, found, frame)
         or _on_a_state(text, frame)
-        or (ours and isinstance(exc, TypeError) and _first(_IN_OUR_CODE, text))
+        or (ours and isinstance(exc, TypeError) and (_first(_IN_OUR_CODE, text) or _on_a_call(text, module)))
     ):
         yield hint
 
@@ -158,6 +165,16 @@ def _on_a_tuple(text: str, found: Sequence[Any], frame: FrameType | None) -> str
     if lacks and frame is not None and _calls(frame) and found and isinstance(found[0], tuple):
         return "the function gets each tuple as one argument: write lambda parts: f(*parts)"
     return ""
+
+
+def _on_a_call(text: str, module: str) -> str:
+    """Return a hint for a function that takes other arguments than its module passes."""
+    name = re.split(r"\W", module, maxsplit=1)[0]
+    if "positional argument" not in text:
+        return ""
+    if name in _PARAMETERS:
+        return f"{name} calls the function with other arguments: write lambda {_PARAMETERS[name]}: ..."
+    return "the module calls the function with other arguments: see its help, as in help(ps.map)"
 
 
 def _on_a_state(text: str, frame: FrameType | None) -> str:

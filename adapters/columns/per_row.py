@@ -136,7 +136,10 @@ class _Filtering(_PerRow):
         parts = computed(frame, *(each.expr.alias(str(at)) for at, each in enumerate(self._given)))
         for each, kind in zip(self._given, parts.dtypes, strict=True):
             if kind not in (pl.Boolean, pl.Null):
-                raise ColumnError(f"{self._columns.where}: the predicate {each!r} gives {kind}, not true or false")
+                raise ColumnError(
+                    f"{self._columns.where}: the predicate {each!r} gives {kind}, not true or false: compare it, as in "
+                    f"pl.col('n') > 0, or cast it with .cast(pl.Boolean)"
+                )
         mask = parts.select(pl.all_horizontal(pl.all().cast(pl.Boolean))).to_series().fill_null(value=False)
         if mask.all():
             self._chosen = [True] * len(rows)

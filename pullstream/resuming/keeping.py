@@ -86,7 +86,8 @@ class StreamKeeping(Keeping):
     def _refuse(self, who: str) -> NoReturn:
         raise JournalError(
             f"{who}, keeps state or values from one time for a later one inside another module, where no journal "
-            f"saves them: put it into the pipeline itself, or keep state per time, as reduce_by_key does"
+            f"saves them. Put it into the pipeline itself: accumulate and windows take key=f in place of group_by(f, "
+            f"...). Or compute each time alone, with reduce_by_key"
         )
 
     # ---- what follows from a time

@@ -966,6 +966,7 @@ MISTAKES = [
     (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record.price)), "write value['price']"),
     (ps.pipe(ps.values([{}, {"a": 1}]), ps.sort_by_time()), "no common order: give a key"),
     (ps.pipe(ps.values(RECORDS), ps.map(lambda record: record["prise"])), "did you mean the key 'price'?"),
+    (ps.timed(lambda value: value), "timed calls the function with other", "write lambda time, value: ..."),
 ]
 """Streams, or transformers of a 3 at the time 3, and words of the exception or its notes."""
 

@@ -188,7 +188,8 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
             raise CompositionError(
                 f"{module}, inside another module downstream of {self.location}, keeps state or values from one "
                 f"micro-batch for a later one, which would be lost with the process although Spark had committed them. "
-                f"Put it into the pipeline itself and run with a journal, or keep state per time, as reduce_by_key does"
+                f"Put it into the pipeline itself and run with a journal: accumulate(fold, key=f) replaces group_by(f, "
+                f"accumulate(fold)). Or compute each micro-batch alone, with reduce_by_key"
             )
 
     # ---- delivery downstream

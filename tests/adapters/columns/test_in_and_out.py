@@ -123,7 +123,7 @@ def test_a_schema_that_changes_between_sources_names_the_file(tmp_path):
             r"select, composed .*: there is no column 'nn' in .*given.parquet; the columns are 'day', 'key', 'n'",
         ),
         (lambda: columns.filter(pl.col("nn") > 1), r"filter, composed .*: there is no column 'nn'"),
-        (lambda: columns.filter("n"), r"the predicate .* gives Int64, not true or false"),
+        (lambda: columns.filter("n"), r"the predicate .* gives Int64, not true or false: compare it, as in pl.col"),
         (lambda: columns.reduce_by_key("nn", n=columns.count()), r"reduce_by_key, .*: there is no column 'nn'"),
         (lambda: columns.reduce_by_key("key", s=columns.sum("nn")), r"there is no column 'nn'"),
         (

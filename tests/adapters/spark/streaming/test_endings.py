@@ -381,7 +381,7 @@ def test_modules_refused_downstream(landing, tmp_path, below, message):
 )
 def test_state_inside_a_module_is_refused_before_the_commit(landing, below):
     landing.arrive(1, 1)
-    with pytest.raises(ps.CompositionError, match=r"(scan|sliding|take)\b.* inside another .*, or keep state per"):
+    with pytest.raises(ps.CompositionError, match=r"(scan|sliding|take)\b.* inside another .*: accumulate\(fold, key"):
         ps.run(ps.pipe(landing.source(), below, ps.drain()))
     assert landing.commits == []
 
