@@ -13,9 +13,8 @@ from pullstream.blueprint.variables import R
 from pullstream.engine.assembly import Assembly, Consuming, consume_all
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.blocked import own_scope, running_program
-from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal
+from pullstream.engine.runtime.deadlock import LOOKS_ON, Signal, instrument
 from pullstream.engine.runtime.interrupts import Interrupts, Spared, interruptible
-from pullstream.engine.runtime.rounds import instrument
 from pullstream.engine.runtime.signals import pass_on_wakeups
 from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import explain_stall, moved_from_outside, waits_for_handles

@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from pullstream.engine.run import Run
-from pullstream.engine.runtime.rounds import begun, instrument
+from pullstream.engine.runtime.deadlock import begun, instrument
 from pullstream.errors import PullstreamError
 from pullstream.resuming.ahead import Ahead
 from pullstream.resuming.carryover import FRESH, Carryover

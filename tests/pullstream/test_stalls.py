@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 import pullstream as ps
-from pullstream.engine.runtime import blocked, rounds
+from pullstream.engine.runtime import blocked, deadlock
 from pullstream.logger import LOG
 from tests.pullstream.common import after, script, timed
 from tests.pullstream.test_stalls_scenes import awaiting, dead_end, result
@@ -254,8 +254,8 @@ async def test_the_source_learns_why(counting, probe, autojump_clock):
 
 async def test_without_trio_s_internals_one_warning_is_logged(monkeypatch, caplog, autojump_clock):
     """With another trio, whose tasks cannot be inspected, runs work as usual; only a dead end hangs."""
-    monkeypatch.setattr(blocked, "supported", lambda *_: False)
-    rounds._warn.cache_clear()
+    monkeypatch.setattr(deadlock, "supported", lambda *_: False)
+    deadlock._warn.cache_clear()
     for _ in range(2):
         assert await result(ps.pipe(ps.values("abc"), ps.prefetch(1), ps.collect()), []) == ["a", "b", "c"]
         with pytest.raises(trio.TooSlowError), trio.fail_after(100):

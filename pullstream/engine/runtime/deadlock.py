@@ -6,18 +6,26 @@ a run wait inside, none will ever be woken: the run is stalled, and fails at onc
 
 A run's tasks are those in its nursery, the task that opened it if that task runs the sinks, and those outside that read
 one of its streams. One run may wait for another through a `pair`: then both are stalled when nothing moves in either.
+
+A run may stall when one of its tasks begins to wait, but also when a task ends, leaves or is cancelled, which calls no
+code of the run. So `Rounds`, a trio instrument, remembers for each run one task that may move it, and another one is
+sought only when something happens to that task. A run without such a task is stalled.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from contextvars import ContextVar
+from functools import cache
 from inspect import CORO_CLOSED, getcoroutinestate
 from typing import Any, Final
 from weakref import WeakSet
 
 import trio
+from typing_extensions import override
 
-from pullstream.engine.runtime.blocked import is_only_task, joined, may_be_cancelled, opened_in
-from pullstream.engine.runtime.rounds import Rounds, begun
+from pullstream.engine.runtime.blocked import is_only_task, joined, may_be_cancelled, opened_in, supported
+from pullstream.engine.runtime.busy import BusyClock
+from pullstream.logger import LOG
 
 LOOKS_ON: ContextVar[bool] = ContextVar("LOOKS_ON", default=False)
 """Whether this task only observes: its waits, and the failures it receives, mean nothing to the run or its user."""
@@ -27,6 +35,118 @@ FEW: Final = 64
 
 SOMEBODY: Final = "somebody"
 """A stand-in for a task that is unknown or has not begun, and for a clock."""
+
+_PROGRAM: trio.lowlevel.RunVar[BusyClock | None] = trio.lowlevel.RunVar("pullstream's instrument", None)
+
+
+class Rounds(BusyClock):
+    """The scheduler rounds of one trio program; in each round, every task that can take a step takes one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: dict[trio.lowlevel.Task, DeadlockDetector] = {}
+        """The tasks that wait for the tasks of a run, each with that run."""
+        self.runs: dict[trio.Nursery | trio.lowlevel.Task, DeadlockDetector] = {}
+        """The runs, by the nursery of their tasks, and by the task that runs the sinks outside of it."""
+        self.to_check: dict[DeadlockDetector, None]
+        """The runs to check before the next round."""
+        self._movers: dict[object, list[DeadlockDetector]] = {}
+        """The runs that need no check, by the task that may move them."""
+
+    def changed(self, mover: object) -> None:
+        """Check the runs that a task could move, because something has happened to the task."""
+        runs = self._movers.pop(mover, None)
+        if runs is not None:
+            self.to_check.update(dict.fromkeys(runs))
+
+    # ---- for trio
+
+    @override
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), "task_exited", "task_spawned"]
+
+    @override
+    def task_exited(self, task: trio.lowlevel.Task) -> None:
+        if task in self._movers:
+            self.changed(task)
+
+    @override
+    def task_spawned(self, task: trio.lowlevel.Task) -> None:
+        # A task with child tasks may wait for them, and trio reports nothing when that wait begins.
+        nursery = task.parent_nursery
+        if nursery is not None and nursery.parent_task in self._movers:
+            self.changed(nursery.parent_task)
+        while nursery is not None:
+            run = self.runs.get(nursery) or self.runs.get(nursery.parent_task)
+            if run is not None:
+                run.unblocked(task)
+                break
+            nursery = nursery.parent_task.parent_nursery
+
+    @override
+    def look(self) -> None:
+        runs, self.to_check = self.to_check, {}
+        still: list[tuple[int, DeadlockDetector]] = []
+        for run in runs:
+            if run.ended:
+                continue
+            seen: set[Any] = set()
+            mover = run.mover(seen)
+            if mover is None:
+                still.append((len(seen), run))
+            elif (
+                len(seen) == 1
+                and isinstance(mover, trio.lowlevel.Task)
+                and (not mover.child_nurseries or run.works(mover))
+            ):
+                self._movers.setdefault(mover, []).append(run)
+            else:
+                # Trio reports nothing when this mover begins to wait for its child tasks, or when it changes the run it
+                # waits for. So the run is checked in every round.
+                self.to_check[run] = None
+        if still:
+            # A run that waits for no other comes first: when it ends, the others may continue.
+            _, first = min(still, key=lambda found: found[0])
+            self.to_check.update((run, None) for _, run in still if run is not first)
+            # In the next round: this call makes it begin at once, although the I/O timeout was computed before.
+            # A program that is ending takes no more calls, and its stalled runs end with it.
+            with suppress(trio.RunFinishedError):
+                trio.lowlevel.current_trio_token().run_sync_soon(first.tell)
+
+
+def instrument() -> BusyClock:
+    """The instrument of the current trio program. All its runs share one, since each costs at every step of a program.
+
+    It is a `Rounds`, unless this version of trio lacks the attributes that stall detection needs.
+    """
+    clock = _PROGRAM.get()
+    if clock is not None:
+        return clock
+    task = trio.lowlevel.current_task()
+    assert task.parent_nursery is not None, "only trio's own first task has none"
+    if supported(task, task.parent_nursery):
+        clock = Rounds()
+    else:
+        clock = BusyClock()
+        _warn()
+    _PROGRAM.set(clock)
+    trio.lowlevel.add_instrument(clock)
+    return clock
+
+
+def begun() -> Rounds | None:
+    """The rounds of the current trio program, if a run has begun in it and this trio supports stall detection."""
+    clock = _PROGRAM.get()
+    return clock if isinstance(clock, Rounds) else None
+
+
+@cache
+def _warn() -> None:
+    LOG.warning(
+        "trio %s does not show in a supported way what its tasks wait for: a run in which nothing can move will hang "
+        "instead of failing with StalledError",
+        trio.__version__,
+    )
 
 
 class DeadlockDetector:
