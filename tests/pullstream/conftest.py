@@ -10,6 +10,7 @@ import trio
 from trio._core import _run as trio_scheduler
 
 import pullstream as ps
+from tests.pullstream.counting import stop_clocks
 
 
 @attrs.define
@@ -119,6 +120,12 @@ def edge() -> Callable[..., Any]:
 @pytest.fixture
 def drained() -> Callable[..., Any]:
     return all_values
+
+
+@pytest.fixture
+def no_clocks(monkeypatch):
+    """The sizes of asks do not depend on how quickly values arrive, as the machine may be busy."""
+    stop_clocks(monkeypatch.setattr)
 
 
 @pytest.fixture(params=[1, 2, 7, 4096])

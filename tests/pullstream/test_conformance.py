@@ -294,9 +294,6 @@ class Loud(ps.authoring.Kernel):
         batch = await self.upstream.ask(limit)
         return batch if batch is ps.DONE else ps.Batch(batch.time, [*batch.values] * 2)
 
-def rename(function):
-    return ps.map(function)
-
 @ps.transformer
 async def every(upstream, ctx, number, *, last=False):
     count = 0
@@ -319,13 +316,6 @@ async def catches(upstream, ctx):
             yield ps.Batch(batch.time, [batch.values[9]])
         except IndexError:
             pass
-
-
-@ps.transformer
-async def forgets(upstream, ctx):
-    async for event in ctx.events(upstream):
-        if isinstance(event, ps.Completed):
-            yield ps.Batch(event.time, [1])
 
 
 @ps.transformer
@@ -367,6 +357,7 @@ FILES = {
 
 NAMES = "tests.pullstream.test_conformance:names"
 PER_TIME = "tests.pullstream.common:per_time"
+FORGETS = "tests.pullstream.test_messages:waits_for_what_it_never_requested"
 
 
 @pytest.mark.sampled(6)
@@ -391,10 +382,10 @@ PER_TIME = "tests.pullstream.common:per_time"
         (["pullstream:collect", "--per-time"], 0, "ok"),
         (["own:mixed", "--flushes"], 0, "depends on the values at other times too"),
         (["own:catches"], 2, "It caught IndexError: list index out of range, at own.py:"),
-        (["own:forgets", "--flushes"], 2, "so nothing was tested\n  To fix it"),
+        ([FORGETS, "--flushes"], 2, "so nothing was tested\n  To fix it"),
         ([PER_TIME], 1, "say so with --flushes"),
         (["own:save", "--calls"], 0, "ok"),
-        (["own:rename", "--around"], 0, "ok"),
+        (["pullstream:map", "--around"], 0, "ok"),
         (["pullstream:zip", "--inputs", "2"], 0, "ok"),
         (["pullstream:merge", "--inputs", "2", "--no-ordered"], 0, "ok"),
         (["own:every(2)", "--replay", "values=9 limit=1"], 0, "1 "),

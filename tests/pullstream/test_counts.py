@@ -24,8 +24,10 @@ from pullstream.errors import JournalError
 from pullstream.incremental import integrate, maintain
 from pullstream.timely import TimeDomainError
 from tests.pullstream.common import after
-from tests.pullstream.counting import Counts, count, run_in_order, stop_clocks
+from tests.pullstream.counting import Counts, count, run_in_order
 from tests.sampling import amount
+
+pytestmark = pytest.mark.usefixtures("no_clocks")
 
 FEW, MANY = 50, 200
 PER_TIME = 50
@@ -280,11 +282,6 @@ def costs(source, name, consumer, folder):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("counts")
-
-
-@pytest.fixture(autouse=True)
-def no_clocks(monkeypatch):
-    stop_clocks(monkeypatch.setattr)
 
 
 def faults(name, source, consumer, folder):

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.counting import Counts, count, stop_clocks
+from tests.pullstream.counting import Counts, count
 
 FEW, MANY = 100, 300
 
@@ -104,8 +104,7 @@ def cost(source, number):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_cost_of_one_more_value(name, monkeypatch):
-    stop_clocks(monkeypatch.setattr)
+def test_the_cost_of_one_more_value(name, no_clocks):
     source, most = PROGRAMS[name]
     few, many = cost(source, FEW), cost(source, MANY)
     more = Counts(*((high - low) / (MANY - FEW) for low, high in zip(few, many, strict=True)))

@@ -13,8 +13,10 @@ import trio
 import pullstream as ps
 from pullstream.metrics import metrics
 from tests.pullstream.common import after
-from tests.pullstream.counting import run_in_order, stop_clocks
+from tests.pullstream.counting import run_in_order
 from timely import Product, tracker
+
+pytestmark = pytest.mark.usefixtures("no_clocks")
 
 FEW = 40
 MORE = 1.04
@@ -131,11 +133,6 @@ def one_more_costs_the_same(made):
     """Compare one more among many with one more among few; `made(count)` are the arguments of `lines`."""
     few, twice, four_times = [lines(*made(count)) for count in (FEW, 2 * FEW, 4 * FEW)]
     return (four_times - twice) / 2 <= (twice - few) * MORE
-
-
-@pytest.fixture(autouse=True)
-def no_clocks(monkeypatch):
-    stop_clocks(monkeypatch.setattr)
 
 
 @pytest.mark.sampled(6)

@@ -7,13 +7,8 @@ import trio
 
 import pullstream as ps
 from tests.pullstream.common import Cut, in_virtual_time
-from tests.pullstream.counting import stop_clocks
 
-
-@pytest.fixture(autouse=True)
-def no_clocks(monkeypatch):
-    """The sizes of asks depend on how quickly values arrive, but not here, as the machine may be busy."""
-    stop_clocks(monkeypatch.setattr)
+pytestmark = pytest.mark.usefixtures("no_clocks")
 
 
 @ps.source

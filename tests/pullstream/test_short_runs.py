@@ -17,7 +17,6 @@ import trio.testing
 
 import pullstream as ps
 from tests.programs import ROOT, printed
-from tests.pullstream.counting import stop_clocks
 from tests.size import WALKS, walk
 
 OBJECTS = {13: 130, 14: 155}.get(sys.version_info.minor, 129)
@@ -31,12 +30,11 @@ RUNS = 20
     ("path", "most"),
     [("values, map, collect", (39, 229, 396)), ("notify_at, completion, yield", (42, 320, 873))],
 )
-def test_calls_of_a_short_run(path, most, monkeypatch):
+def test_calls_of_a_short_run(path, most, no_clocks):
     """Files, functions and calls. Trio chooses at random which of two tasks goes first, so this takes the best of 20.
 
     These numbers only ever get smaller; compare with `python -m tests.size`.
     """
-    stop_clocks(monkeypatch.setattr)  # on a busy machine, modules would let others run in between
     found = min(walk(WALKS[path]) for _ in range(20))
     assert all(count <= limit for count, limit in zip(found, most, strict=True)), found
 

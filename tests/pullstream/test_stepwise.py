@@ -6,7 +6,7 @@ import pytest
 
 import pullstream as ps
 from tests.pullstream.common import READY, per_time
-from tests.pullstream.counting import count, stop_clocks
+from tests.pullstream.counting import count
 
 
 def numbers(count, begin=0, step=1):
@@ -53,9 +53,7 @@ SHAPES |= {name: partial(through, make) for name, make in READY.items()}
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", SHAPES)
-def test_times_start_no_tasks(name, monkeypatch):
-    stop_clocks(monkeypatch.setattr)
-
+def test_times_start_no_tasks(name, no_clocks):
     def begun(number):
         async def run():
             await ps.arun(ps.pipe(SHAPES[name](number), ps.drain()))

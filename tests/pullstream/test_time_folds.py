@@ -7,7 +7,7 @@ import trio
 
 import pullstream as ps
 from pullstream.modules.folds.fold import CHECKS
-from tests.pullstream.common import Together, Unseen, broken, per_time
+from tests.pullstream.common import Together, broken, per_time
 from timely import Product
 
 
@@ -37,23 +37,6 @@ async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
         assert trio.current_time() - start == 3
         assert await running.result() is None
     assert calls == [(0, [0, 1], 3), (1, [2], 6)]
-
-
-async def test_a_failed_effect_is_not_a_completion(limit):
-    calls = []
-
-    def store(time, values):
-        calls.append(time)
-        if time == 1:
-            raise Unseen
-
-    source = ps.values([0, 1, 2], time=lambda n: n)
-    with pytest.raises(Unseen):
-        async with ps.pipe(source, ps.at_completion(store)).open(limit=limit) as running:
-            await running.progress.completed(0)
-            with pytest.raises(Unseen):
-                await running.progress.completed(1)
-    assert calls == [0, 1]
 
 
 class Tick(int):

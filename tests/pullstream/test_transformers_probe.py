@@ -36,7 +36,7 @@ async def test_terminations_are_shown_in_order(edge, counting, probe, autojump_c
     assert shown(events) == ["D: ask1(Ans1)", "D: abort2(Ans2)", "U: Ans1=done", "U: Ans2=done"]
 
 
-async def test_failures_are_shown(edge, counting, probe):
+async def test_failures_and_cancellations_are_shown(edge, counting, probe, autojump_clock):
     events = []
     async with edge(ps.pipe(counting(probe, 0, failure=Unseen("above")), ps.probe(events.append))) as reader:
         with pytest.raises(Unseen):
@@ -48,9 +48,7 @@ async def test_failures_are_shown(edge, counting, probe):
         await reader.error(Unseen("below"))
     assert shown(events) == ["D: error1(Unseen('below') Ans1)", "U: Ans1=done"]
 
-
-async def test_a_cancelled_ask_is_shown(edge, counting, probe, autojump_clock):
-    events = []
+    events.clear()
     async with edge(ps.pipe(counting(probe, 9, delay=5), ps.probe(events.append))) as reader:
         with trio.move_on_after(1):
             await reader.ask()

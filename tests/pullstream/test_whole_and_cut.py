@@ -20,7 +20,6 @@ from pullstream.engine.parts.notified import Notified
 from pullstream.engine.parts.per_batch import PassOn
 from pullstream.engine.traits import PROMPT
 from tests.pullstream.common import Cut, until_failure
-from tests.pullstream.counting import stop_clocks
 from timely import Product, TimeDomainError
 
 LIMITS = (1, 2, 7, 4096)
@@ -182,9 +181,7 @@ def outcome(rows, module, *, cut, limit):
 
 @pytest.mark.parametrize("domain", TIMES)
 @pytest.mark.parametrize("ending", ["the end", "receive", "complete", "stop"])
-def test_runs_and_completions_come_in_the_same_order_as_cut(domain, ending, monkeypatch):
-    # On a slow machine the two would be asked for in different portions.
-    stop_clocks(monkeypatch.setattr)
+def test_runs_and_completions_come_in_the_same_order_as_cut(domain, ending, no_clocks):
     for seed in range(2):
         rng = random.Random(f"{seed} {domain} {ending}")
         rows = [*rows_of(rng, domain), (TIMES[domain](90), "a", 80)]
@@ -207,8 +204,7 @@ def test_runs_and_completions_come_in_the_same_order_as_cut(domain, ending, monk
     ],
     ids=str,
 )
-def test_times_that_complete_together_cost_one_look(module, kept, most, monkeypatch):
-    stop_clocks(monkeypatch.setattr)  # a pause for the garbage of earlier tests would count as slow work
+def test_times_that_complete_together_cost_one_look(module, kept, most, no_clocks, monkeypatch):
     looks = []
     look = Eventful._look
     monkeypatch.setattr(Eventful, "_look", lambda self, times: looks.append(times) or look(self, times))

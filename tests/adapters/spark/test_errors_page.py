@@ -34,9 +34,8 @@ def parquet(tmp_path):
 
 def test_every_error_is_produced():
     """Each row of the page has a test, here or in a file next to this one."""
-    written = "".join(
-        (HERE / f"{name}.py").read_text() for name in ("test_errors_page", "test_ended", "test_java", "alone")
-    )
+    files = "test_errors_page", "test_ended", "test_java", "alone", "writing/test_server"
+    written = "".join((HERE / f"{name}.py").read_text() for name in files)
     assert [happened for happened in rows() if f'"{happened}"' not in written] == []
     assert len(rows()) == len([line for line in PAGE.read_text().splitlines() if line.startswith("| ")]) - 4
 
@@ -106,17 +105,6 @@ def test_a_function_that_raises(session):
     frame = session.range(3).select(sql.udf("long")(check)("id").alias("n"))
     error = compare("your function raises in Spark", read(frame))
     assert error.raised == "ValueError"
-
-
-def test_a_used_port_for_sources(session, monkeypatch):
-    """Another program listens on the port in the setting."""
-    from adapters.spark.writing.server import SourceServer
-
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = str(other.getsockname()[1])
-        settings = {**dict(session.sparkContext.getConf().getAll()), "spark.pullstream.port": port}
-        monkeypatch.setattr(session.sparkContext, "getConf", lambda: settings)
-        compare("the port for sources is in use", lambda: SourceServer(session))
 
 
 def test_a_stopped_session(session, monkeypatch):

@@ -141,28 +141,27 @@ def test_a_list_is_saved_after_the_first_value_of_a_scan(path):
         assert states == {n: [[*range(n + 1)]] for n in range(times)}
 
 
+def counted(memory, batch):
+    """Count the values so far, with a time for the first change only."""
+    if not memory:
+        memory.at(batch.time)
+    memory["n"] = memory.get("n", 0) + len(batch.values)
+    return ps.Batch(batch.time, [memory["n"]])
+
+
 @ps.transformer
 async def counting(upstream, ctx, *, events):
-    """Count the values so far, with a time for the first change only."""
-    memory = ctx.memory
     async for event in ctx.events(upstream) if events else ctx.batches(upstream):
         if isinstance(event, ps.Batch):
             ctx.notify_at(event.time)
-            if not memory:
-                memory.at(event.time)
-            memory["n"] = memory.get("n", 0) + len(event.values)
-            yield ps.Batch(event.time, [memory["n"]])
+            yield counted(ctx.memory, event)
 
 
 @ps.transformer
 async def asking(upstream, ctx):
     """Do the same without an iterator."""
-    memory = ctx.memory
     while (batch := await upstream.ask(ctx.limit)) is not ps.DONE:
-        if not memory:
-            memory.at(batch.time)
-        memory["n"] = memory.get("n", 0) + len(batch.values)
-        yield ps.Batch(batch.time, [memory["n"]])
+        yield counted(ctx.memory, batch)
 
 
 @ps.transformer
@@ -171,12 +170,7 @@ class Counting(ps.authoring.Kernel):
 
     async def produce(self, limit):
         batch = await self.upstream.ask(limit)
-        if batch is ps.DONE:
-            return batch
-        if not self.memory:
-            self.memory.at(batch.time)
-        self.memory["n"] = self.memory.get("n", 0) + len(batch.values)
-        return ps.Batch(batch.time, [self.memory["n"]])
+        return batch if batch is ps.DONE else counted(self.memory, batch)
 
 
 @pytest.mark.parametrize("module", [counting(events=True), counting(events=False), asking(), Counting()], ids=str)

@@ -10,7 +10,6 @@ import trio
 import pullstream as ps
 from pullstream.trace import Trace, TraceError, judge
 from pullstream.trace.view import data_of
-from tests.pullstream.counting import stop_clocks
 from timely import TimeDomainError
 
 from .programs import PIPELINES, Decade, back, broken, days, per_time, refused, traced
@@ -53,9 +52,8 @@ def test_a_trace_has_all_messages_of_its_edges():
 
 
 @pytest.mark.parametrize("make", PIPELINES)
-def test_the_same_bytes_each_time(make, monkeypatch):
+def test_the_same_bytes_each_time(make, no_clocks):
     """With a virtual clock and a seed, on a machine of any speed, although sinks ask for more values on a fast one."""
-    stop_clocks(monkeypatch.setattr)
     assert traced(make(), seed=3) == traced(make(), seed=3)
 
 
