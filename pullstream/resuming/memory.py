@@ -2,6 +2,7 @@
 
 import pickle
 from abc import abstractmethod
+from bisect import bisect_left
 from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
 from functools import cached_property
@@ -230,8 +231,11 @@ class Memory(_Noting):
     def take(self, done: Callable[[Hashable], bool]) -> MemoryChanges:
         """The changes at times that are done, except those taken before."""
         changes: MemoryChanges = {}
-        while self._sealed and done(self._sealed[0][0]):
-            changes |= self._sealed.pop(0)[1]
+        # The times are in order, so all before a done one are done. There may be many since the last record.
+        number = bisect_left(self._sealed, x=True, key=lambda sealed: not done(sealed[0]))
+        for _, sealed in self._sealed[:number]:
+            changes |= sealed
+        del self._sealed[:number]
         if not self._sealed:
             for time in [time for time in self._touched if done(time)]:
                 changes |= self._pickled(self._touched.pop(time))

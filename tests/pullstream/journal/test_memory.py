@@ -44,6 +44,16 @@ def test_unpicklable_state_is_named():
         memory.at(2)
 
 
+def test_few_of_many_times_are_tested_for_a_record():
+    # With a test for each time, the records of a fast stream grew longer and rarer without end.
+    memory, tested = Memory(saves=True), []
+    for time in range(1001):
+        memory.at(time)["last"] = time
+    taken = memory.take(lambda time: tested.append(time) or time < 700)
+    assert (unpickled(taken), len(tested) < 20) == ({"last": 699}, True)
+    assert unpickled(memory.take(up_to(1000))) == {"last": 1000}
+
+
 @pytest.mark.parametrize("kind", [Memory, Ledger])
 def test_dict_operations_are_saved(kind):
     memory = Memory(saves=True).at(1) if kind is Memory else Ledger()
