@@ -64,17 +64,13 @@ def expression(call: Call, given: Any, name: str | None = None) -> Expression:
     """Check an argument: a column's name, or a polars expression that looks at one row at a time."""
     if isinstance(given, str):
         return Expression.of(pl.col(given), name)
-    if given.__class__ in {list, tuple}:
-        raise call.refuse(f"needs column names or polars expressions, but got {given!r}; {without_brackets(given)}")
     if not isinstance(given, pl.Expr):
-        raise call.refuse(
-            f"needs column names or polars expressions, but got {given!r}; "
-            + (
-                "pass a Python function of a row to ps.map or ps.filter"
-                if callable(given)
-                else "write pl.lit(...) for a value"
-            )
-        )
+        advice = "write pl.lit(...) for a value"
+        if given.__class__ in {list, tuple}:
+            advice = without_brackets(given)
+        elif callable(given):
+            advice = "pass a Python function of a row to ps.map or ps.filter"
+        raise call.refuse(f"needs column names or polars expressions, but got {given!r}; {advice}")
     try:
         # For most expressions with several results, polars cannot say more; for fields of a struct it panics.
         several = given.meta.has_multiple_outputs() and not given.meta.is_column_selection()

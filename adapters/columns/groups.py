@@ -57,12 +57,10 @@ class Groups:
         check_names(self._where, rows[0], self._columns)
         chosen = [name for name in names if self._columns is None or name in self._columns]
         # A record batch of no columns would forget how many rows it has.
-        columns = (
-            dict(zip(chosen, joined(self._where, [each.select(chosen) for each in batches]).columns, strict=True))
-            if chosen
-            else {}
+        columns: Sequence[Array] = (
+            joined(self._where, [each.select(chosen) for each in batches]).columns if chosen else []
         )
-        table = pa.RecordBatch.from_pydict({**columns, **more})
+        table = pa.RecordBatch.from_arrays([*columns, *more.values()], [*chosen, *more])
         if not self._computed:
             return table
         try:

@@ -145,14 +145,8 @@ class _Reducing(ByTime[int]):
                 self._failures[int(times[0])] = exc
                 return
             for half in np.array_split(times, 2):
-                some = [(rows, runs, np.isin(runs[0], half)) for rows, runs in waiting]
-                self._aggregate(
-                    [
-                        (rows.filtered(np.repeat(mask, runs[1])), runs[:, mask])
-                        for rows, runs, mask in some
-                        if mask.any()
-                    ]
-                )
+                some = [(rows, runs, mask) for rows, runs in waiting if (mask := np.isin(runs[0], half)).any()]
+                self._aggregate([(rows.filtered(np.repeat(mask, runs[1])), runs[:, mask]) for rows, runs, mask in some])
 
 
 def key_names(call: Call, keys: Sequence[Any]) -> tuple[str, ...]:

@@ -111,11 +111,9 @@ class LateRows(ArrowRows):
     """Late rows on their way to the `late=` sink."""
 
 
-def _plain(rows: LateRows) -> ArrowRows:
-    return ArrowRows(rows.batch, rows.form)
-
-
-Late = Annotated[Literal["error", "drop"] | Sink[Any, Any], LateOption(LateRows, _plain)]
+Late = Annotated[
+    Literal["error", "drop"] | Sink[Any, Any], LateOption(LateRows, lambda rows: ArrowRows(rows.batch, rows.form))
+]
 """The option `late=`: late rows are an error, are dropped, or go to a sink of their own, still in columns."""
 
 

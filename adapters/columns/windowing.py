@@ -125,14 +125,9 @@ class EventTimeWindows(EventTimes):
             if not len(numbers):
                 return self._open
             some = [(*part, mask) for part, mask in zip(waiting, masks, strict=True) if mask.any()]
-            times = np.concatenate([times[mask] for _, times, mask in some])
-            added = {FIRST: numbers, LAST: numbers, START: times, STOP: times}
-            made = self.partial(
-                self.groups.table(
-                    [rows if mask.all() else rows.filtered(mask) for rows, _, mask in some],
-                    {name: pa.array(column) for name, column in added.items()},
-                )
-            )
+            place, at = pa.array(numbers), pa.array(np.concatenate([times[mask] for _, times, mask in some]))
+            chosen = [rows if mask.all() else rows.filtered(mask) for rows, _, mask in some]
+            made = self.partial(self.groups.table(chosen, {FIRST: place, LAST: place, START: at, STOP: at}))
             return made if self._open is None else self.merged(self.groups.joined([self._open, made]))
 
         def ends() -> list[int]:

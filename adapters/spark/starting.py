@@ -77,15 +77,9 @@ class Starting(Interrupts):
         """End a process together with this one; the watcher ignores signals from the terminal, which reach both."""
         if os.name != "nt":
             command = ["/bin/sh", "-c", 'read -r _ || kill -9 "$1"', "sh", str(pid)]
-            self._watchers.append(
-                subprocess.Popen(  # noqa: S603 - nothing in it is the user's
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            )
+            pipe, null = subprocess.PIPE, subprocess.DEVNULL
+            watcher = subprocess.Popen(command, stdin=pipe, stdout=null, stderr=null, start_new_session=True)  # noqa: S603 - nothing in it is the user's
+            self._watchers.append(watcher)
 
     def _end(self) -> None:
         if pyspark.SparkContext._gateway is None:  # noqa: SLF001

@@ -129,11 +129,10 @@ class IcebergTable(LakeTable):
         record = {_TIMES: json.dumps(times), _COUNT: str(entry.number)}
         if entry.first and entry.journal is not None:
             record[_JOURNAL] = entry.journal
-        begun = (
-            self._catalog.create_table_transaction(self._identifier, schema)
-            if iceberg is None
-            else iceberg.transaction()
-        )
+        if iceberg is None:
+            begun = self._catalog.create_table_transaction(self._identifier, schema)
+        else:
+            begun = iceberg.transaction()
         rows = self.rows(schema, spool)
         with begun as transaction:
             if self.plan.mode == "upsert" and iceberg is not None:

@@ -44,11 +44,9 @@ class PostgresqlTable(SqlTable):
     def lock(self) -> None:
         # A name without a schema may refer to a table in any schema of the search path.
         there = "SELECT nspname::text FROM pg_namespace WHERE oid = (SELECT relnamespace FROM pg_class WHERE oid = "
-        ((schema,),) = (
-            [(self.name.schema,)]
-            if self.name.schema is not None
-            else self.execute(f"SELECT coalesce(({there}to_regclass($1))), current_schema())", self.name.sql)
-        )
+        schema = self.name.schema
+        if schema is None:
+            ((schema,),) = self.execute(f"SELECT coalesce(({there}to_regclass($1))), current_schema())", self.name.sql)
         # The records go into the schema of the table, even if the next run has another search path.
         self.name = Name(self.name.table, schema)
         key = _key(f"pullstream {schema}.{self.name.table}")
@@ -78,13 +76,12 @@ class PostgresqlTable(SqlTable):
         kinds = [self.found_type(text) for _, text, _ in rows]
         limited = {name: re.fullmatch(r"character varying\((\d+)\)", text) for name, text, _ in rows}
         self._limits = {name: int(found[1]) for name, found in limited.items() if found}
-        return pa.schema(
-            [
-                # Arrow has no null type without nulls.
-                pa.field(name, kind, not required or pa.types.is_null(kind), {"type": text})
-                for kind, (name, text, required) in zip(kinds, rows, strict=True)
-            ]
-        )
+        fields = [
+            # Arrow has no null type without nulls.
+            pa.field(name, kind, not required or pa.types.is_null(kind), {"type": text})
+            for kind, (name, text, required) in zip(kinds, rows, strict=True)
+        ]
+        return pa.schema(fields)
 
     @override
     def found_type(self, kind: str) -> Any:

@@ -153,13 +153,8 @@ class SqlTable(TargetTable):
             self.execute(f"INSERT INTO {targets} (name, id, journal) VALUES ($1, $2, {journal})", *given)
         if self.plan.mode == "replace_time":
             self.execute(f"DELETE FROM {times} WHERE name = $1 AND time = $2", name, entry.text)
-        self.execute(
-            f"INSERT INTO {times} (name, time, number, count) VALUES ($1, $2, $3, $4)",
-            name,
-            entry.text,
-            entry.number,
-            entry.rows,
-        )
+        row = name, entry.text, entry.number, entry.rows
+        self.execute(f"INSERT INTO {times} (name, time, number, count) VALUES ($1, $2, $3, $4)", *row)
 
     # ---- rows
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from io import BytesIO
 from typing import Any
 
 import attrs
@@ -47,10 +48,7 @@ class Block:
     @property
     def lines(self) -> list[bytes]:
         """The lines without their line ends."""
-        lines = self.data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        return [line.removesuffix(b"\r") for line in lines] if b"\r" in self.data else lines
+        return [line.removesuffix(b"\n").removesuffix(b"\r") for line in BytesIO(self.data)]
 
 
 @attrs.frozen
@@ -245,13 +243,7 @@ class Quoting:
 
 def records(block: Block, quoting: Quoting | None) -> list[bytes]:
     """The rows of a block with their line ends: lines, or several lines if a quote is open at the end of one."""
-    if quoting is not None:
-        return [*quoting.rows(block.data)]
-    lines = [line + b"\n" for line in block.data.split(b"\n")]
-    lines[-1] = lines[-1][:-1]
-    if not lines[-1]:
-        lines.pop()
-    return lines
+    return [*BytesIO(block.data)] if quoting is None else [*quoting.rows(block.data)]
 
 
 def one_by_one(

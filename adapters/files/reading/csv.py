@@ -147,8 +147,7 @@ class CsvFormat(TableFormat):
         return pa.schema([(name, types[name]) for name in wanted])
 
     def _parse(self, names: list[str], parts: "_ParserOptions", agreed: Agreed, data: bytes) -> Any:
-        schema = agreed.schema
-        return parts.read(data, names, schema.names, {field.name: field.type for field in schema})
+        return parts.read(data, names, agreed.schema.names, arrow_types(agreed.schema))
 
 
 class _ParserOptions:

@@ -90,17 +90,12 @@ class GivenPath:
 
     def nothing(self) -> NoFilesError:
         """Make the error for a path where no files were found."""
+        why = f"matches no file{self._looked_for}; check the pattern, or wait for files with follow=True"
         if not has_magic(self.key):
-            return NoFilesError(
-                self.given, "is a folder without files (names such as .a, _a, a.part and a.tmp are skipped)"
-            )
-        folders = any(info["type"] == "directory" for info in self.fs.glob(self.key, detail=True).values())
-        return NoFilesError(
-            self.given,
-            f"matches only folders; to read the files in them, write {self.given.rstrip('/')}/*"
-            if folders
-            else f"matches no file{self._looked_for}; check the pattern, or wait for files with follow=True",
-        )
+            why = "is a folder without files (names such as .a, _a, a.part and a.tmp are skipped)"
+        elif any(info["type"] == "directory" for info in self.fs.glob(self.key, detail=True).values()):
+            why = f"matches only folders; to read the files in them, write {self.given.rstrip('/')}/*"
+        return NoFilesError(self.given, why)
 
     @property
     def _looked_for(self) -> str:

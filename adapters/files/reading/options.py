@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypedDict, get_type_hints
 
 from pullstream import Source
-from pullstream.authoring import Call, Count, Emits, Module, OneOf, seconds, with_policy
+from pullstream.authoring import Call, Count, Emits, Module, OneOf, Sync, seconds, with_policy
 
 from ...arrow import As, schema_argument, shape_argument
 from ..names import CODECS, compression_argument, known_options
@@ -14,7 +14,7 @@ from .formats import ReadFormat
 from .listing import Paths, checked_paths
 from .order import ReadPlan
 from .source import FilesSource
-from .times import PathTime, time_argument
+from .times import PathTime
 
 
 class Options(TypedDict, total=False):
@@ -84,15 +84,16 @@ def files_source(
 ) -> Source[Any]:
     """Make a source that reads files of a format; invalid options are refused."""
     known_options(name, options, {"on_error", *_KNOWN, *(extra or {})})
-    time, block = options.get("time"), options.get("block_size", BLOCK)
-    follow, available = options.get("follow", False), options.get("available", False)
+    rest: Any = dict(options)
+    compression, block = rest.pop("compression", "infer"), rest.pop("block_size", BLOCK)
+    time, follow, available = rest.get("time"), rest.get("follow", False), rest.get("available", False)
     if follow and available:
         raise Call(name).refuse(
             "got follow=True, which waits for new files, and available=True, which ends "
             "after the files that exist now: give only one of them"
         )
-    compression = options.get("compression", "infer")
-    time_argument(name, time)
+    if not (time is None or isinstance(time, (str, PathTime))):
+        Sync("a value's time is known at once, from the value")(Call(name, name="time"), time)
     Count(1)(Call(name, name="block_size"), block)
     seconds(Call(name, name="every"), options.get("every", 1.0))
     if "every" in options and not (follow or available):
@@ -100,13 +101,8 @@ def files_source(
     _YES_OR_NO(Call(name, name="follow"), follow)
     _YES_OR_NO(Call(name, name="available"), available)
     compression_argument(name, compression, CODECS.values())
-    rest: Any = {key: value for key, value in options.items() if key not in {"compression", "block_size"}}
-    plan = ReadPlan(
-        checked_paths(name, paths, options.get("filesystem")),
-        format(compression, block),
-        as_,
-        **{**rest, "follow": follow or available},
-    )
+    rest["follow"] = follow or available
+    plan = ReadPlan(checked_paths(name, paths, rest.get("filesystem")), format(compression, block), as_, **rest)
     shown = list(plan.paths)
     # The blueprint shows the given options, and they distinguish one pipeline from another.
     given = {**(extra or {}), **options}

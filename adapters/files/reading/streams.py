@@ -6,7 +6,7 @@ from bz2 import BZ2Decompressor
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from io import RawIOBase
-from lzma import FORMAT_ALONE, FORMAT_XZ, LZMADecompressor, LZMAError
+from lzma import LZMADecompressor, LZMAError
 from pathlib import Path
 from threading import Event
 from typing import Any, Final, Protocol
@@ -198,23 +198,19 @@ class _GzipDecompressor:
                 return decoded
 
 
-def _of_lzma(begin: bytes) -> LZMADecompressor:
-    return LZMADecompressor(FORMAT_XZ if begin.startswith(b"\xfd") else FORMAT_ALONE)
-
-
-_DECODERS: Final[Mapping[str, Callable[[bytes], _Decoder]]] = {
+_DECODERS: Final[Mapping[str, Callable[[], _Decoder]]] = {
     # pyarrow's decoder loses the data before a bad position, and rejects empty streams between others.
-    "gzip": lambda _: _GzipDecompressor(),
-    "bz2": lambda _: BZ2Decompressor(),
-    "xz": _of_lzma,
-    "lzma": _of_lzma,
+    "gzip": _GzipDecompressor,
+    "bz2": BZ2Decompressor,
+    "xz": LZMADecompressor,
+    "lzma": LZMADecompressor,
 }
 
 
 class Streams(RawIOBase):
     """Concatenated compressed streams, read as one; any other data after the last one is an error."""
 
-    def __init__(self, raw: RawFile, decoder: Callable[[bytes], _Decoder]) -> None:
+    def __init__(self, raw: RawFile, decoder: Callable[[], _Decoder]) -> None:
         self._raw = raw
         self._make = decoder
         self._decoder: _Decoder | None = None
@@ -231,7 +227,7 @@ class Streams(RawIOBase):
                 self._first = self._first or rest[:1]
                 if not rest.startswith(self._first):
                     raise EOFError("other data follows the end of a compressed stream")
-                decoder = self._decoder = self._make(rest)
+                decoder = self._decoder = self._make()
             elif decoder.needs_input:
                 rest = self._raw.read(STEP)
                 if not rest:
@@ -277,11 +273,9 @@ class Stream:
         self.failure: Exception | None = None
         """An error that the next read raises, after the data before it."""
         self._layers: list[Any] = [raw]
-        decoder = None if compression is None else _DECODERS.get(compression)
-        if decoder is not None:
-            self._layers.append(Streams(raw, decoder))
-        elif compression is not None:
-            self._layers.append(pa.CompressedInputStream(raw, compression))
+        if compression is not None:
+            decoder = _DECODERS.get(compression)
+            self._layers.append(Streams(raw, decoder) if decoder else pa.CompressedInputStream(raw, compression))
         top = self._layers[-1]
         self.arrow: Any = top if encoding is None else Transcoded(top, encoding)
         """The input for pyarrow's own readers."""

@@ -96,19 +96,17 @@ class Timing:
 
     def timed(self, file: File, piece: Values | TablePiece, whole: Hashable) -> Iterator[Batch[Any] | Bad]:
         """Pair the values of a piece with their times; `whole` is the time of the whole file, if it has one."""
-        if isinstance(piece, TablePiece) and self._column is not None:
+        if isinstance(piece, Values):
+            values: Sequence[Any] = piece.values
+        elif self._column is not None:
             yield from self._by_column(file, piece, self._column)
             return
-        values = (
-            self._shape.of(piece.batch, piece.origin(file), piece.schema)
-            if isinstance(piece, TablePiece)
-            else piece.values
-        )
-        if self._function is None:
-            if values:
-                yield Batch(whole, values)
-            return
-        yield from self._by_function(file, values, piece.line, self._function)
+        else:
+            values = self._shape.of(piece.batch, piece.origin(file), piece.schema)
+        if self._function is not None:
+            yield from self._by_function(file, values, piece.line, self._function)
+        elif values:
+            yield Batch(whole, values)
 
     def _by_column(self, file: File, piece: TablePiece, name: str) -> Iterator[Batch[Any] | Bad]:
         batch = piece.batch
@@ -163,9 +161,8 @@ class Timing:
                 if time is None:
                     raise TypeError(f"{value!r} has no time: the function that computes times returned None")  # noqa: TRY301 - as what it raises
             except Exception as exc:  # noqa: BLE001 - the value has no time, and the policy decides what happens
-                name = self._column
-                if name is not None:
-                    yield Bad(value, _timeless(file, name, value, at))
+                if self._column is not None:
+                    yield Bad(value, _timeless(file, self._column, value, at))
                 else:
                     exc.add_note(f"computing the time of a value in {file.path}{'' if at is None else f':{at}'}")
                     yield Bad(value, exc)
@@ -211,10 +208,3 @@ def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadEr
         has: list[str] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's names are text
         problem = f"it has no member {name!r}, which time= names; it has {some_of(has, name, repr)}"
     return FileReadError(file.path, f"has a value without a time: {problem}; check time=", line)
-
-
-def time_argument(module: str, time: Any) -> None:
-    """Refuse, when composing, a `time=` that cannot give times."""
-    if time is None or isinstance(time, (str, PathTime)):
-        return
-    Sync("a value's time is known at once, from the value")(Call(module, name="time"), time)

@@ -138,13 +138,6 @@ def _is_manifest(begin: bytes) -> bool:
 
 
 def _lines(entries: Iterable[FileEntry]) -> bytes:
-    return b"".join(map(_line, entries))
-
-
-def _line(entry: FileEntry) -> bytes:
-    line: str = json.dumps(entry, ensure_ascii=False) + "\n"
-    try:
-        return line.encode()
-    except UnicodeEncodeError:
-        # The name may not be UTF-8; JSON's escapes preserve it.
-        return (json.dumps(entry) + "\n").encode()
+    # A name may not be UTF-8: what Python writes in place of its surrogates are JSON's escapes.
+    lines = (json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
+    return "".join(lines).encode(errors="backslashreplace")
