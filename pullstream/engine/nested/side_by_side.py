@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic
 
 from typing_extensions import TypeVar, override
@@ -32,35 +32,34 @@ class SideBySide(PolledAsking[Any], Generic[S]):
     def __init__(self) -> None:
         self.inner: dict[Lane[Any], S] = {}
         """The streams that have not ended."""
-        self.outer = Backlog()
-        """The ending of upstream, once it is known."""
         self.backlog = Backlog(self)
         """Answers that belong to no inner stream, then the failure of the first stream that failed."""
-        self._whole: Batch[Any] | None = None
-        """The batch from upstream that is being dealt."""
-        self._runs: Iterator[Batch[Any]] = iter(())
-        self._passed = self._run = 0
-        """The number of its values before the current run, and in it."""
         self._ready: deque[S] = deque()
         self._to_ask: list[S] = []
+
+    @override
+    async def acquire(self) -> None:
+        await super().acquire()
+        self.outer = Input(self.upstream)
+        """The values from upstream that are not dealt yet and stay in flight, and the ending."""
 
     # ---- what a module supplies
 
     @abstractmethod
     def wanted(self, limit: int) -> int:
-        """The number of values to ask upstream for; 0 while there is no room for them."""
+        """The number of values to ask upstream for, when all are dealt; 0 while there is no room for more."""
 
     @abstractmethod
-    def take_run(self, batch: Batch[Any]) -> None:
-        """Take the next run of upstream's answer: a batch at one time."""
+    def took(self, count: int) -> None:
+        """Note that an answer of `count` values has arrived from upstream."""
+
+    @abstractmethod
+    def deal(self, limit: int) -> None:
+        """Handle values of `outer` as far as possible, for an ask of `limit`, and count them as `used`."""
 
     @abstractmethod
     def answer(self, stream: S, batch: Batch[Any]) -> Batch[Any]:
         """Make the answer from values of a stream."""
-
-    @abstractmethod
-    def deal(self, limit: int) -> bool:
-        """Handle values from upstream that still wait, for an ask of `limit`; True if none are left in flight."""
 
     def ask_streams(self, streams: Sequence[S], limit: int) -> None:
         """Ask the streams that have no values left."""
@@ -94,43 +93,27 @@ class SideBySide(PolledAsking[Any], Generic[S]):
                 self._ready.popleft()
                 self._to_ask.append(stream)
             return self.answer(stream, batch)
-        wanted = 0
         if not self.backlog.known:
-            while self.deal(limit) and self._next_run():
-                pass
+            used = self.outer.used
+            self.deal(limit)
+            if self.outer.used > used:
+                self.outer.settle()
             self.ask_due()
             self.ask_streams(self._to_ask, limit)
             self._to_ask.clear()
-            wanted = 0 if self.outer.known else self.wanted(limit)
-        if wanted:
-            self.ask_input(self.upstream, wanted)
+            if not (self.outer or self.outer.known) and (wanted := self.wanted(limit)):
+                self.ask_input(self.upstream, wanted)
         if (answer := self.backlog.answer(limit)) is not None:
             return answer
         return DONE if not self.inner and self.outer.reached() else self.pending()
-
-    def _next_run(self) -> bool:
-        """Acknowledge the part of upstream's batch that is dealt; False if that is all of it."""
-        if self._whole is None or self.outer.known:
-            # The rest of a failed batch stays in flight: its times are not complete.
-            return False
-        self._passed += self._run
-        if (run := next(self._runs, None)) is None:
-            self._whole = None
-            self.upstream.settle()
-            return False
-        if self._passed:
-            self.upstream.ack_but(self._whole.part(self._passed))
-        self._run = len(run.values)
-        self.take_run(run)
-        return True
 
     @override
     def arrived(self, lane: Lane[Any], answer: Batch[Any] | Done | BaseException) -> None:
         stream = self.inner.get(lane)
         if stream is None:
             if isinstance(answer, Batch):
-                self._whole, self._runs, self._passed, self._run = answer, answer.runs(), 0, 0
-                self._next_run()
+                self.outer.put(answer)
+                self.took(len(answer.values))
             else:
                 self.end(answer)
         elif isinstance(answer, Batch):

@@ -1,6 +1,5 @@
 """`group_by`: a stream of its own for the values of each key."""
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Annotated, Any, cast
@@ -81,8 +80,6 @@ class GroupBy(SideBySide[_Group]):
         self._capacity = capacity
         self._groups: dict[Hashable, _Group] = {}
         self._dealt: list[Portion] = []
-        self._time: Hashable = None
-        self._pending: deque[Any] = deque()
         self._pace = WaitingPace()
 
     @override
@@ -105,37 +102,38 @@ class GroupBy(SideBySide[_Group]):
     def wanted(self, limit: int) -> int:
         while self._dealt and not len(self._dealt[-1]):
             self._dealt.pop()
-        if self._pending or self.backlog or self._dealt or self.asking(self.upstream):
+        if self.backlog or self._dealt or self.asking(self.upstream):
             return 0
         return self._cost.next(self.upstream, at_most=min(limit, self._pace.next()))
 
     @override
-    def deal(self, limit: int) -> bool:
-        # Stop when a value must wait for an older group to end.
+    def deal(self, limit: int) -> None:
+        outer = self.outer
+        if not outer or outer.known:
+            return
+        head, used = outer.head, outer.used
         try:
-            while self._pending:
-                value = self._pending[0]
+            for time, value in zip(head.times[used:], head.values[used:], strict=True):
                 try:
                     key = self._key(value)
                     hash(key)
                 except Exception as exc:
                     if not self._catches:
                         raise
-                    self.backlog.put(Batch(self._time, (caught(self._pending.popleft(), exc),)))
-                    continue
-                group = self._group(key)
-                if group is None:
-                    return False
-                value = self._pending.popleft()
-                if group.feed.edge.open:
-                    self._opened.changed(group.lane)
-                    group.feed.give(self._time, value)
-                    self._dealt.append(group.feed)
+                    self.backlog.put(Batch(time, (caught(value, exc),)))
+                else:
+                    group = self._group(key)
+                    if group is None:
+                        # The value must wait for an older group to end.
+                        return
+                    if group.feed.edge.open:
+                        self._opened.changed(group.lane)
+                        group.feed.give(time, value)
+                        self._dealt.append(group.feed)
+                outer.used += 1
         except BaseException as exc:  # noqa: BLE001 - raised when the module answers, after earlier results
             blame(exc, str(self.location))
-            self._pending.clear()
             self.end(exc)
-        return True
 
     def _group(self, key: Hashable) -> _Group | None:
         """Return the group of a key; None while there is no room for it."""
@@ -183,13 +181,10 @@ class GroupBy(SideBySide[_Group]):
             group.feed.end(ending)
 
     @override
-    def take_run(self, batch: Batch[Any]) -> None:
-        self._time = batch.time
+    def took(self, count: int) -> None:
         # Count no more groups than values: most groups may have no values left.
-        self._pace.took(len(batch.values), streams=max(1, min(len(batch.values), len(self._groups))))
-        if not self._passed:
-            self._cost.took()
-        self._pending.extend(batch.values)
+        self._pace.took(count, streams=max(1, min(count, len(self._groups))))
+        self._cost.took()
 
     @override
     def answer(self, stream: _Group, batch: Batch[Any]) -> Batch[Any]:

@@ -13,6 +13,7 @@ from pullstream.blueprint import Blueprint, Emits, Module, Positive, Source, Tra
 from pullstream.blueprint.parts import Flattened
 from pullstream.blueprint.variables import A
 from pullstream.decorators import opens, transformer
+from pullstream.engine.edge.backlog import of_runs
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.expand import ITSELF, Expand
 from pullstream.engine.nested.inner_streams import open_inner
@@ -71,9 +72,6 @@ class FlattenBeside(SideBySide[_Merged]):
         self._concurrency = concurrency
         self._passes = depth is None
         self._further = () if depth == 1 else flatten(depth=None if depth is None else depth - 1).modules
-        self._time: Hashable = None
-        self._pending: deque[Any] = deque()
-        """Values of the last batch that are not open yet."""
         self._read: deque[tuple[Iterator[Any], Hashable]] = deque()
         """Open iterables, each with its outer time, which is held."""
         self._pace = WaitingPace(concurrency)
@@ -81,7 +79,7 @@ class FlattenBeside(SideBySide[_Merged]):
     @override
     def wanted(self, limit: int) -> int:
         # Iterables can always have more values, so upstream is asked while they are open, as with sources.
-        if self._pending or self.backlog.left > (limit if self._read else 0):
+        if self.backlog.left > (limit if self._read else 0):
             return 0
         opened = self._concurrency - self._room()
         if opened == self._concurrency:
@@ -90,28 +88,24 @@ class FlattenBeside(SideBySide[_Merged]):
         return min(limit, self._pace.next(opened) - opened)
 
     @override
-    def take_run(self, batch: Batch[Any]) -> None:
-        self._time = batch.time
-        self._pending.extend(batch.values)
-        self._pace.took(len(batch.values))
+    def took(self, count: int) -> None:
+        self._pace.took(count)
 
     @override
-    def deal(self, limit: int) -> bool:
+    def deal(self, limit: int) -> None:
         self._open()
         while self._read and self.backlog.left < limit and not self.backlog.known:
             self._read_next(limit - self.backlog.left)
             self._open()
-        return not self._pending
 
     def _open(self) -> None:
         """Open as many streams as there is room for. Iterables need no lane, and lists need no room."""
-        pending, time = self._pending, self._time
-        if not pending:
-            return
+        outer = self.outer
         listed: list[Any] = []
+        runs: list[tuple[Hashable, int]] = []
         try:
-            while pending:
-                value = pending[0]
+            while outer and not outer.known:
+                value, time = outer.head.values[outer.used], outer.first
                 if self._further or not _flattens(value) or isinstance(value, Source):
                     if not self._room():
                         break
@@ -119,18 +113,19 @@ class FlattenBeside(SideBySide[_Merged]):
                     self.location.hold(time)
                     self.add(_Merged(lane, time))
                 elif isinstance(value, (list, tuple)):
-                    listed += cast("Sequence[Any]", value)
+                    if value:
+                        listed += cast("Sequence[Any]", value)
+                        runs.append((time, len(cast("Sequence[Any]", value))))
                 elif self._room():
                     self._read.append((iter(value), time))
                     self.location.hold(time)
                 else:
                     break
-                pending.popleft()
+                outer.used += 1
         except BaseException as exc:  # noqa: BLE001 - raised when the module answers, after earlier results
-            pending.clear()
             self.end(exc)
         if listed:
-            self.backlog.put(Batch(time, listed))
+            self.backlog.put(of_runs(runs, listed))
 
     def _room(self) -> int:
         return self._concurrency - len(self.inner) - len(self._read)
