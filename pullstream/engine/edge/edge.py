@@ -52,7 +52,6 @@ from pullstream.errors import (
 from pullstream.frames import lead_to
 from pullstream.protocol import DONE, WAIT, Batch, Done, Event, State, Unanswered
 from pullstream.resuming.memory import Memory
-from pullstream.timely import Antichain
 
 OPEN: Final = State.OPEN
 
@@ -201,10 +200,6 @@ class Edge(Generic[T]):
 
     # ---- progress, for the module
 
-    def arriving(self, number: int = 0) -> Antichain[Any]:
-        """The times that may still arrive at an input, or have arrived and are in flight."""
-        return self.scope.sidecar.arriving(self.location.ports[number])
-
     def mirror(self, times: Mirrored | None) -> None:
         """Hold, from now on, the times that `times` returns whenever a frontier is read; None ends that."""
         nesting = self.scope.sidecar.nesting
@@ -325,12 +320,8 @@ class Edge(Generic[T]):
         except BaseException as exc:  # noqa: BLE001 - raised by the next ask
             self._outcome = exc
         finally:
-            if requests.state is OPEN:
-                requests.answered()
-            else:
-                # The edge has ended meanwhile: other requests are answered when the ending is carried out.
-                requests.code_returned()
-                requests.busy = False
+            # If the edge has ended meanwhile, other requests are answered when the ending is carried out.
+            requests.answered()
         if self._outcome is not DONE or not self.ends_at_once():
             return WAIT
         requests.begin()
@@ -524,7 +515,8 @@ class Edge(Generic[T]):
         requests = self._requests
         failure = None if exc is None else failure_in(exc)
         cancelled = exc is not None and failure is None
-        if requests.reclaim():
+        if requests.lost:
+            requests.lost = False
             await self._turn()
         else:
             try:
@@ -533,7 +525,7 @@ class Edge(Generic[T]):
                         blame(failure, self._name())
                         if isinstance(self.module, Suspended):
                             lead_to(failure, method_of(self.module, "suspended_at")())
-                    requests.code_returned()
+                    requests.working = False
                     if cancelled:
                         self._end_cancelled()
                     else:
@@ -730,7 +722,6 @@ class Edge(Generic[T]):
         # Stamps that an ending froze upstream are frozen here too: a module downstream may handle it and continue.
         for above in self.inputs:
             above.edge.location.withdraw_frozen()
-        requests.give_up()
         requests.released()
 
     # ---- details

@@ -89,7 +89,7 @@ class EdgeRequests:
         self.undelivered: BaseException | None = None
         """The failure that a termination from downstream replaced before any ask was answered with it."""
         self.lost = False
-        """Whether the code under way did not return in time, and its ask has lost its turn."""
+        """Whether the code under way did not return in time; its ask has lost the turn, and queues like a new one."""
 
     @property
     def over(self) -> bool:
@@ -114,17 +114,22 @@ class EdgeRequests:
     def answered(self) -> None:
         """Take the turn back from an answered request; the next in the queue gets it at once, so none overtakes (R1).
 
-        While the edge is closing no request is answered: see `requeue`.
+        While the edge is closing no other request is answered: see `released`.
         """
         self.busy = self.working = False
-        if self.queue:
+        if self.queue and self.state is not CLOSING:
             self._grant()
 
     def requeue(self, ticket: Ticket) -> None:
-        """Return the ask that has the turn to the head of the queue: it is answered when the edge has ended."""
-        self.code_returned()
-        self.busy = False
+        """Return the ask that has the turn to the head of the queue: it is answered when the edge has ended.
+
+        Its module's code has returned.
+        """
+        self.busy = self.working = False
         self.queue.appendleft(ticket)
+        if self.left is not None:
+            self.left.set()
+            self.left = None
 
     def withdraw(self, ticket: Ticket) -> None:
         """Remove a request that will not be answered, because its sender has stopped waiting."""
@@ -137,27 +142,6 @@ class EdgeRequests:
         self.busy = True
         self.queue.popleft().set()
 
-    # ---- the module's code
-
-    def code_returned(self) -> None:
-        """Note that the module's code, under way for the request that has the turn, has returned."""
-        self.working = False
-        if self.left is not None:
-            self.left.set()
-            self.left = None
-
-    def give_up(self) -> None:
-        """Take the turn from an ask whose code does not return in time; the others are answered before it."""
-        if self.working:
-            self.lost = True
-            self.busy = self.working = False
-            self.left = None
-
-    def reclaim(self) -> bool:
-        """Whether the code that returns now was given up: its ask has no turn, and must queue like a new one."""
-        lost, self.lost = self.lost, False
-        return lost
-
     # ---- endings
 
     def terminate(self, event: Event, failure: BaseException | None = None, *, below: bool = False) -> bool:
@@ -166,7 +150,8 @@ class EdgeRequests:
         self.state = TRANSITIONS[self.state, event]
         if first:
             self.how, self.below = event, below
-            self.fail(failure)
+            if failure is not None:
+                self.fail(failure)
         return first
 
     def overrule(self, failure: BaseException | None, *, decides: bool = True) -> bool:
@@ -194,7 +179,13 @@ class EdgeRequests:
         self.traceback = None if failure is None else failure.__traceback__
 
     def released(self) -> None:
-        """Start answering the waiting requests in order, now that everything from here upstream is released."""
+        """Start answering the waiting requests in order, now that everything from here upstream is released.
+
+        An ask whose code has not returned in time loses its turn: the others are answered before it.
+        """
+        if self.working:
+            self.lost, self.left = True, None
+            self.busy = self.working = False
         self.state = TRANSITIONS[self.state, Event.RELEASED if self.failure is None else Event.RELEASED_FAILED]
         if self.queue and not self.busy:
             self._grant()

@@ -67,7 +67,6 @@ class _Join(FanIn):
             Side(
                 *each,
                 MatchState(marks=marked) if self._within is None else Near(marks=owed),
-                self.edge,
                 pace=Pace(self.run),
                 owes=owed,
                 marks=marked,

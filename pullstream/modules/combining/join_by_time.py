@@ -146,7 +146,7 @@ class JoinByTime(FanIn):
         """Join the times that are complete; True if there were any."""
         if not self.ready():
             return False
-        fronts = [self.edge.arriving(each.number) for each in self.all if not each.done]
+        fronts = [each.lane.arriving() for each in self.all if not each.done]
         self._complete = self._open.pop_over(lambda time: any(front.less_equal(time) for front in fronts))
         times = [*self._complete]
         for time, made in zip(times, self.all_joined(times), strict=True):

@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 
 import attrs
 
-from pullstream.engine.edge.edge import Edge
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.location import Location, Port
@@ -41,7 +40,6 @@ class Side:
     port: Port
     key: Callable[[Any], Hashable]
     kept: MatchState | Near
-    _edge: Edge[Any]
     pace: Pace
     owes: bool
     """Whether values without a match are emitted, too."""
@@ -57,7 +55,7 @@ class Side:
         """Return the frontier of the times that may still arrive."""
         if self.each.ending is DONE:
             return Antichain(self.each.least)
-        return self._edge.arriving(self.port.number)
+        return self.each.lane.arriving()
 
 
 class Pairs:

@@ -159,7 +159,7 @@ class _Ingress(PolledAsking[Any]):
         if time in inside:
             return True
         # Later batches from outside cannot arrive while this one is waiting, so do not wait for them.
-        outer = self.edge.arriving()
+        outer = self.upstream.arriving()
         return all(not less_equal(earlier, time) or outer.less_equal(earlier) for earlier in inside.first)
 
     def _finished(self, time: Hashable) -> Watch:

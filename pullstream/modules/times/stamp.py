@@ -282,7 +282,7 @@ class Stamping(PassOn):
     def mirrored(self) -> list[Hashable]:
         """Return the times that may still be assigned: for every outer time, those that its clock has not passed."""
         try:
-            frontier = self.edge.arriving()
+            frontier = self.upstream.arriving()
         except TimelyError:
             # The module upstream reports the error.
             return [BEGINNING]
