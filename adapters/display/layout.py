@@ -6,6 +6,7 @@ The table is formatted here and not by rich, which would take milliseconds, seve
 from collections.abc import Sequence
 from textwrap import wrap
 
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.text import Text
 
 from .history import History, Row, of_rate, of_seconds
@@ -93,7 +94,7 @@ def _table(rows: Sequence[Row], width: int, *, finished: bool) -> list[Text]:
     }
     if not any(columns["skipped"]):
         del columns["skipped"]
-    longest = max((len(row.name) for row in rows), default=0)
+    longest = max((cell_len(row.name) for row in rows), default=0)
     sizes = {
         name: max(8 if name in {"in", "out", "/s"} else 5, len(name), *map(len, column)) + 2
         for name, column in columns.items()
@@ -107,7 +108,7 @@ def _table(rows: Sequence[Row], width: int, *, finished: bool) -> list[Text]:
     table = [Text(head, style="dim")]
     for number, row in enumerate(rows):
         style = "bold" if row.busy == most > MUCH and not finished else ""
-        text = _cut(row.name, name_width).ljust(name_width)
+        text = set_cell_size(_cut(row.name, name_width), name_width)
         text += "".join(columns[name][number].rjust(sizes[name]) for name in order)
         table.append(Text(text.rstrip(), style=style))
         if row.counters.status:
@@ -120,7 +121,7 @@ def _number(count: int) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
+    return text if cell_len(text) <= width else f"{set_cell_size(text, max(width - 1, 0))}…"
 
 
 def _fitted(line: Text, width: int) -> Text:
@@ -135,4 +136,4 @@ def _wrapped(note: Text, width: int) -> list[Text]:
         return [note]
     indent = text[: len(text) - len(text.lstrip())]
     rows = wrap(text.strip(), width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
-    return [Text(row, style=note.style) for row in rows]
+    return [Text(part, style=note.style) for row in rows for part in chop_cells(row, width)]

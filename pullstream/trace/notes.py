@@ -67,7 +67,8 @@ class TraceNotes:
         if isinstance(to, (str, PathLike)):
             path = Path(to)
             path.parent.mkdir(parents=True, exist_ok=True)
-            to = path.open("w", encoding="utf-8")
+            # In JSON, a backslash is also how half a surrogate pair is escaped, as in the name of a file.
+            to = path.open("w", encoding="utf-8", errors="backslashreplace")
         self._file = to
 
     def begin(self, sidecar: Sidecar, edges: "list[dict[str, Json]]", *, limit: int) -> None:

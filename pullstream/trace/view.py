@@ -39,7 +39,7 @@ def page_of(trace: Trace, title: str = "A run, step by step", *, told: str = "",
         "style-hash": _hash(style),
         "script": script,
         "script-hash": _hash(script),
-        "data": b64encode(compress(json.dumps(data, ensure_ascii=False).encode(), 9)).decode(),
+        "data": b64encode(compress(json.dumps(data).encode(), 9)).decode(),
     }
     page = _file("page.html")
     for name, content in parts.items():

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from textwrap import wrap
 
 from pullstream.trace.drawing.messages import Message, lifelines, messages_of
-from pullstream.trace.drawing.svg import arrow, drawing, element, short, text
+from pullstream.trace.drawing.svg import arrow, drawing, element, letters, short, short_name, text
 from pullstream.trace.file import Trace
 
 WIDTH = 360
@@ -37,7 +37,7 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
     at = [left + apart * number for number in range(len(names))]
     marks = ["D", "U"] if len(names) == 2 else ["D", "T", "U"]
     heads = [
-        text(x, 20, short(name, min(apart, 96 if x in {left, right} else 140) - 4, 7.4), "name", "middle")
+        text(x, 20, short_name(name, min(apart, 96 if x in {left, right} else 140) - 4), "name", "middle")
         + text(x, 38, mark, "small soft", "middle")
         for x, name, mark in zip(at, names, marks, strict=True)
     ]
@@ -58,7 +58,7 @@ def draw_messages(messages: Sequence[Message], names: Sequence[str], title: str)
             page.rows.append(arrow(start + inset, y, end - inset, f"{'answer' * message.answer}{bad}".strip()))
             # Above the arrow if there is room; otherwise from its outer end on, past the module in the middle.
             x, anchor = (start + end) / 2, "middle"
-            if len(message.words) * LETTER > apart - 8:
+            if letters(message.words) * LETTER > apart - 8:
                 x, anchor = (8, "start") if min(start, end) == left else (WIDTH - 8, "end")
             page.write(message.words, x, y - 6, f"mono{bad}", anchor, per_letter=LETTER)
             y += ROW
@@ -85,7 +85,7 @@ class _Page:
     def write(self, words: str, x: float, y: float, class_: str, anchor: str, *, per_letter: float = SMALL) -> None:
         """Write text, shortened so that it fits into the drawing."""
         words = short(words, {"start": WIDTH - 8 - x, "middle": WIDTH - 24, "end": x - 8}[anchor], per_letter)
-        wide = len(words) * per_letter
+        wide = letters(words) * per_letter
         begin = x - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
         for life, crossed in self._crossed.items():
             if begin - 3 < life < begin + wide + 3:

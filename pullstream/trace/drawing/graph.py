@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from pullstream.trace.drawing.layout import BOX, GAP, HEIGHT, LABEL, Frame, Layout, Way, layout_of
-from pullstream.trace.drawing.svg import drawing, element, line, short, text
+from pullstream.trace.drawing.svg import drawing, element, letters, line, short, short_name, text
 from pullstream.trace.file import Trace
 from pullstream.trace.times import Json, time_text
 
@@ -108,14 +108,14 @@ def _counted(state: StateAt, place: int) -> str:
 
 def _box(x: float, y: float, name: str, front: str) -> str:
     room, rows = BOX - 12, [front] if front else []
-    if len(front) * 6.7 > room and ", " in front:
+    if letters(front) * 6.7 > room and ", " in front:
         # Two times get a line each.
         rows = front.split(", ", 1)
     return element(
         "g",
         [
             element("rect", x=x - BOX / 2, y=y - HEIGHT / 2, width=BOX, height=HEIGHT, rx=7, class_="box"),
-            text(x, y + (4, -5, -8)[len(rows)], short(name, room, 7.4), "name", "middle"),
+            text(x, y + (4, -5, -8)[len(rows)], short_name(name, room), "name", "middle"),
             *(
                 text(x, y + 12 * number + (2 if len(rows) == 1 else -6), short(row, room), "small", "middle")
                 for number, row in enumerate(rows, 1)
@@ -126,7 +126,7 @@ def _box(x: float, y: float, name: str, front: str) -> str:
 
 def _chip(x: float, y: float, words: str, kind: str, *, before: bool = False) -> str:
     shown = short(words, 140, 6.4)
-    width = 12 + 6.4 * len(shown)
+    width = 12 + 6.4 * letters(shown)
     x -= width if before else 0
     return element("rect", x=x, y=y, width=width, height=18, rx=9, class_=kind) + text(x + 6, y + 13, shown, "small")
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import attrs
 
+from pullstream.trace.drawing.svg import letters
 from pullstream.trace.times import Json
 
 BOX, HEIGHT, GAP, BETWEEN, MARGIN = 136, 44, 12, 42, 6
@@ -186,7 +187,7 @@ class _Enclosing:
     def _framed(self, number: int) -> Block:
         inside, about = self.block(number), self._frames[number]
         # A title may be wider than the frame's content.
-        wide = max(inside.width, 7.0 * len(about["title"])) + 2 * PAD
+        wide = max(inside.width, 7.0 * letters(about["title"])) + 2 * PAD
         left = (wide - inside.width) / 2
         height = inside.height + TITLE + PAD
         around = Frame(0.0, 0.0, wide, height, about["title"], about["beside"])

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable
 from html import escape
+from itertools import accumulate
 from typing import Final
+from unicodedata import east_asian_width
 
 STYLE = """
 svg:root{color:#1f2328;background:#fff}
@@ -83,7 +85,25 @@ def drawing(width: float, height: float, title: str, description: str, content: 
     )
 
 
+def letters(words: str) -> int:
+    """Return the width of words in letters; wide ones, as in Chinese and Japanese, count twice."""
+    return sum(1 + (east_asian_width(letter) in "WF") for letter in words)
+
+
 def short(words: str, room: float, per_letter: float = 6.7) -> str:
-    """Shorten words so that they fit."""
-    letters = max(3, int(room / per_letter))
-    return words if len(words) <= letters else words[: letters - 1] + "…"
+    """Shorten words so that they fit.
+
+    >>> short("revenue", 40), short("毎日の売上", 40)
+    ('reve…', '毎日…')
+    """
+    most = max(3, int(room / per_letter))
+    if letters(words) <= most:
+        return words
+    return words[: sum(width < most for width in accumulate(map(letters, words)))] + "…"
+
+
+def short_name(name: str, room: float) -> str:
+    """Shorten a name in front of a number that distinguishes it from others."""
+    start, _, number = name.partition(" #")
+    end = f" #{number}" if number else ""
+    return short(start, room - 7.4 * len(end), 7.4) + end

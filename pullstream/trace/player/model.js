@@ -57,6 +57,14 @@ class Trace {
     return this.places[id].name;
   }
 
+  // The module that an event is about; if there are several, the last.
+  about([, , kind, first]) {
+    if (REQUESTS.has(kind) || ANSWERS.has(kind)) return this.edgeOf.get(first)[REQUESTS.has(kind) ? "from" : "to"];
+    if (kind === "stamps" || kind === "frontiers") return this.places[first.at(-1)[0]].module;
+    if (kind === "awaited" || kind === "completed" || kind === "dismissed") return this.places[first].module;
+    return first;
+  }
+
   // A message on an edge, in the specification's words.
   message(event) {
     const [, , kind, , lane, number, ...rest] = event;

@@ -26,7 +26,9 @@ class Page {
   tellVerdict() {
     const { verdict, violations } = this.trace;
     const words = { allowed: "the model allows this run", refused: "the model does not allow this run", none: "no verdict: the trace is incomplete" };
-    $("verdict").textContent = words[verdict.verdict] + (violations.length ? `; ${many(violations.length, "event")} at fault` : "");
+    const end = this.trace.events.findLast(([, , kind, module]) => kind === "ended" && module === null)?.[4] ?? "complete";
+    const failed = end === "complete" ? "" : `; it has ended: ${end}`;
+    $("verdict").textContent = words[verdict.verdict] + failed + (violations.length ? `; ${many(violations.length, "event")} at fault` : "");
     $("verdict").className = verdict.verdict;
     $("violation").disabled = !violations.length;
     $("completion").disabled = !this.trace.completions.length;

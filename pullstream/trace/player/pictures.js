@@ -10,9 +10,25 @@ function svg(name, attributes = {}, ...content) {
   return made;
 }
 
+const WIDE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60]/u;
+
+// The width of words in letters; wide ones, as in Chinese and Japanese, count twice.
+function letters(words) {
+  let sum = 0;
+  for (const letter of words) sum += WIDE.test(letter) ? 2 : 1;
+  return sum;
+}
+
 function short(words, room, letter) {
-  const letters = Math.max(3, Math.floor(room / letter));
-  return words.length <= letters ? words : `${words.slice(0, letters - 1)}…`;
+  const most = Math.max(3, Math.floor(room / letter));
+  if (letters(words) <= most) return words;
+  let [kept, width] = ["", 0];
+  for (const each of words) {
+    width += letters(each);
+    if (width >= most) break;
+    kept += each;
+  }
+  return `${kept}…`;
 }
 
 // A name, shortened in front of a number that distinguishes it from others.
@@ -72,7 +88,7 @@ class EdgePicture {
     const objection = trace.objections.get(event[0]) ?? broken;
     const kind = [up ? "" : "answer", here ? "here" : "", objection ? "bad" : ""].join(" ");
     const words = short(trace.message(event), width - 16, 7.3);
-    const half = (words.length * 7.3) / 2;
+    const half = (letters(words) * 7.3) / 2;
     const x = Math.min(Math.max((from + to) / 2, half + 8), width - half - 8);
     return svg("g", { class: `${here || objection ? "" : "old"} ${objection ? "bad" : ""}`, "data-event": i + 1 },
       svg("title", {}, objection ? `${trace.describe(i)}: ${objection}` : trace.describe(i)),
@@ -109,7 +125,7 @@ class GraphPicture {
       const made = svg("g", { class: `${moved.has(module.id) ? "moved" : ""} ${how ? "over" : ""}`, "data-module": module.id },
         svg("title", {}, `${module.name}: ${words}${held ? `, holds ${held}` : ""}${how ? `, ended: ${how}` : ""}`),
         svg("rect", { x: x - wide / 2, y: y - high / 2, width: wide, height: high, rx: 7, class: "box" }),
-        svg("text", { x, y: y - 5, class: "name", "text-anchor": "middle" }, short(module.name, wide - 10, 7.6)),
+        svg("text", { x, y: y - 5, class: "name", "text-anchor": "middle" }, shortName(module.name, wide - 10)),
         svg("text", { x, y: y + 14, class: "small", "text-anchor": "middle" }, short(over, wide - 10, 6.9)));
       made.addEventListener("click", () => this.chosen(place));
       parts.push(made);
@@ -120,6 +136,9 @@ class GraphPicture {
     const fits = width <= 400 ? "fits" : "";
     this.into.replaceChildren(svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: fits },
       svg("title", {}, `What may still come after event ${step}`), svg("desc", {}, told.join("; ")), ...parts));
+    // A large graph is scrolled to the module that the event is about.
+    const middle = boxes[trace.about(event)];
+    if (middle) [this.into.scrollLeft, this.into.scrollTop] = [middle[0] - wide, middle[1] - 4 * high];
   }
 
   line([start, end, place, leave, enter, side], state) {
@@ -146,7 +165,7 @@ class GraphPicture {
 // A label beside x, moved inwards if it would leave a picture of this width.
 function chip(x, y, words, kind, most, before = false) {
   const shown = short(words, 140, 6.6);
-  const width = 12 + 6.6 * shown.length;
+  const width = 12 + 6.6 * letters(shown);
   const left = Math.max(1, Math.min(before ? x - width : x, most - width - 1));
   return svg("g", { class: kind },
     svg("title", {}, kind === "flight" ? `in flight: ${words}` : words),

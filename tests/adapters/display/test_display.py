@@ -20,6 +20,7 @@ from tests.programs import printed
 from tests.pullstream.common import after
 
 rich_console = pytest.importorskip("rich.console")
+cell_len = pytest.importorskip("rich.cells").cell_len
 
 
 class Paper:
@@ -171,6 +172,19 @@ async def test_lines_fit_the_terminal(width, autojump_clock):
     assert max(len(line) for screen in paper.screens for line in screen.splitlines()) <= width
     assert "\n  reading a" in paper.written.replace("\r", "")
     assert "no progress" in paper.written
+
+
+async def test_wide_letters_take_two_columns(autojump_clock):
+    def fail(_):
+        raise ValueError("売上" * 50 + "end")
+
+    paper = Paper(terminal=True, width=60)
+    await shown(ps.pipe(slowly(1), ps.map(fail).named("毎日の売上"), ps.drain()), paper=paper, fails=ValueError)
+    lines = paper.screens[-1].splitlines()
+    assert max(map(cell_len, lines)) <= 60
+    assert any(line.endswith("売上end") for line in lines)
+    ends = [cell_len(line[: line.index("1") + 1]) for line in lines if line.startswith(("enrich", "毎日の売上"))]
+    assert ends[0] == ends[1]
 
 
 async def test_a_low_terminal_shows_the_beginning_and_counts_the_rest(autojump_clock):

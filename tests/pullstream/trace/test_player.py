@@ -15,7 +15,7 @@ from pullstream.trace import Trace, page_of
 from tests.programs import wait
 
 from .browser import CHROMIUM, Browser, Page
-from .programs import PIPELINES, broken, days, rounds, too_late, traced
+from .programs import PIPELINES, broken, days, failing, rounds, too_late, traced
 
 DAYS = traced(days(), limit=1)
 
@@ -221,6 +221,30 @@ def test_it_is_legible_in_every_size(show, width, dark):
 
 
 @needs_browser
+def test_the_verdict_says_how_a_run_has_failed(show):
+    page = show(traced(failing()))
+    told = page.run("document.querySelector('#verdict').textContent")
+    assert told == "the model allows this run; it has ended: ZeroDivisionError"
+
+
+@needs_browser
+def test_a_large_graph_shows_the_module_of_the_event(show):
+    """The names in it are shortened by their width, and keep their numbers."""
+    chain = [each for _ in range(40) for each in (ps.skip(0), ps.scan(max))]
+    page = show(traced(ps.pipe(ps.values("ab"), *chain, ps.collect()), limit=1))
+    shown = """(number) => {
+        page.go(number);
+        const [box, pane] = [`[data-module="${page.trace.about(page.trace.events[number - 1])}"]`, "#graph"]
+            .map((one) => document.querySelector(one).getBoundingClientRect());
+        return box.top >= pane.top && box.bottom <= pane.bottom;
+    }"""
+    asks = page.run("page.trace.events.filter((event) => event[2] == 'ask').map((event) => event[0])")
+    assert all(page.run(f"({shown})({number})") for number in asks[:80:13])
+    assert page.run("[short('revenue', 40, 6.7), short('毎日の売上', 40, 6.7)]") == ["reve…", "毎日…"]
+    assert page.run("shortName('a_long_name_of_a_module #12', 90)") == "a_long… #12"
+
+
+@needs_browser
 def test_pages_are_accessible(show):
     page = show(DAYS, "#step=30")
     assert page.run("document.querySelectorAll('svg > title').length") == 2
@@ -268,6 +292,14 @@ def test_the_command_makes_a_page(make, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"{tmp_path / 'run.html'}\nallowed by the model: ")
     assert main(["view", str(path), "-o", str(tmp_path / "other.html")]) == 0
     assert (tmp_path / "other.html").read_text() == (tmp_path / "run.html").read_text()
+
+
+def test_a_time_that_is_the_name_of_a_file(tmp_path):
+    """A name of bytes that are not UTF-8 has halves of surrogate pairs."""
+    path = tmp_path / "run.ndjson"
+    assert ps.run(ps.pipe(ps.values(["a"], time=lambda _: "\udcff"), ps.collect()), trace=path) == ["a"]
+    assert main(["view", str(path)]) == 0
+    assert r"'\udcff'" in str(Trace.read(path).events)
 
 
 def test_the_command_says_what_is_wrong(tmp_path, capsys):
