@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
 
 from pullstream import Batch, PullstreamError
-from pullstream.authoring import Ascending, Call
+from pullstream.authoring import Ascending, Call, OneOf
 
 from .arrow_rows import ArrowRows, Origin, plain
 from .columns import ColumnTimes, check, never_decreases, run_starts, values
@@ -14,7 +14,7 @@ from .package import Array, RecordBatch
 As: TypeAlias = Literal["rows", "tuples", "dicts", "batches"]
 """The form of a table's values: `"rows"` are named tuples, `"batches"` are Arrow record batches."""
 
-_FORMS = get_args(As)
+_FORM = OneOf(*get_args(As))
 
 
 class NullTimeError(PullstreamError, ValueError):
@@ -31,8 +31,7 @@ class NullTimeError(PullstreamError, ValueError):
 
 def shape_argument(module: str, as_: object) -> None:
     """Refuse, when composing, an unknown `as_`."""
-    if as_ not in _FORMS:
-        raise Call(module).refuse(f"got as_={as_!r}: use {', '.join(map(repr, _FORMS[:-1]))} or {_FORMS[-1]!r}")
+    _FORM(Call(module, name="as_"), as_)
 
 
 class Shape:

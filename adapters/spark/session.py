@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from pullstream import CompositionError
-from pullstream.authoring import bound
+from pullstream.authoring import Call, OneOf, bound
 
 from .connect.session import connect_session, is_meant, match
 from .ended import java_ended
@@ -29,7 +28,7 @@ LOCAL = "local[*]"
 ANSWER_SECONDS = 5.0
 """The seconds within which a cluster's master must accept a connection."""
 
-_LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
+_LEVEL = OneOf("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
 _QUIET_OPTIONS = f"-Dlog4j2.configurationFile={(Path(__file__).absolute().parent / 'log4j2.properties').as_uri()}"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -126,8 +125,8 @@ def session(
 def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, ui: bool | None) -> dict[str, str]:
     """Convert the arguments to settings."""
     asked: dict[str, str] = {}
-    if log_level is not None and log_level not in _LEVELS:
-        raise CompositionError(f"session() got log_level={log_level!r}: use one of {', '.join(_LEVELS)}")
+    if log_level is not None:
+        _LEVEL(Call("session", name="log_level"), log_level)
     if event_log is not None:
         text = os.fspath(event_log)
         if "://" not in text:

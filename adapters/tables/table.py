@@ -56,9 +56,10 @@ class TargetTable(ABC):
 
     def lock(self) -> None:
         """Become the only writer while the process and the connection last, or raise `TableBusyError`."""
-        self._lock = FileLock(*self.identity())
-        if not self._lock.take():
-            raise self.busy()
+        try:
+            self._lock = FileLock(*self.identity())
+        except BlockingIOError:
+            raise self.busy() from None
 
     @abstractmethod
     def identity(self) -> tuple[Path, str]:
@@ -194,29 +195,24 @@ def table_of(plan: RowsPlan) -> TargetTable:
 
 
 class FileLock:
-    """A lock on a table in a database file; the system releases it when the process ends for any reason."""
+    """A lock on a table in a database file; the system releases it when the process ends for any reason.
+
+    Making it takes the lock, or raises BlockingIOError if another writer has it.
+    """
 
     def __init__(self, path: Path, name: str) -> None:
         real = path.resolve()
         digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:12]
         self._path = real.with_name(f".{real.name}-{digest}.lock")
         self._file: int | None = None
-
-    def take(self) -> bool:
-        """Take the lock; return False if another writer has it."""
-        if os.name != "posix":
-            return True
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        try:
+        if os.name == "posix":
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             # The last holder may remove the file in between.
             self._file = locked(lambda: os.open(self._path, flags, 0o600), self._path.stat)
-        except BlockingIOError:
-            return False
-        return True
 
     def release(self) -> None:
-        """Release the lock, if it was taken."""
+        """Release the lock."""
         if self._file is not None:
             self._path.unlink(missing_ok=True)
             close_locked(self._file)

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Awaitable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from typing_extensions import override
 
 from pullstream import Batch, Context, Sink
-from pullstream.authoring import LOG, Call, Module, bound, of_extra
+from pullstream.authoring import LOG, Call, Module, OneOf, bound, of_extra
 from pullstream.timely import Antichain
 
 from ..arrow import (
@@ -94,8 +94,7 @@ def write_rows(
         ArrowMissing: the driver is not installed.
     """
     module = "write_rows"
-    if mode not in {"append", "upsert", "replace_time"}:
-        raise Call(module).refuse(f"got mode={mode!r}: use 'append', 'upsert' or 'replace_time'")
+    OneOf(*get_args(Mode))(Call(module, name="mode"), mode)
     keys: tuple[str, ...] = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     if bool(keys) != (mode == "upsert") or not all(isinstance(name, str) for name in keys):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Call(module).refuse(

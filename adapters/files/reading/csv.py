@@ -12,7 +12,7 @@ import attrs
 from typing_extensions import Unpack, override
 
 from pullstream import Failed, Source
-from pullstream.authoring import Call, OnError
+from pullstream.authoring import Call, Instance, OnError
 
 from ...arrow import pa
 from ..names import CODECS
@@ -211,11 +211,8 @@ def _left_out(_row: object) -> str:
 def _options(module: str, name: str, kind: str, given: Any) -> Any:
     """The given pyarrow options, or pyarrow's defaults."""
     expected = getattr(pa.csv, kind)
-    if given is None:
-        return expected()
-    if not isinstance(given, expected):
-        raise Call(module).refuse(f"needs a pyarrow.csv.{kind} for its argument {name!r}, but got {given!r}")
-    return given
+    needs = f"needs a pyarrow.csv.{kind} for its argument {name!r}"
+    return expected() if given is None else Instance(expected, needs)(Call(module, name=name), given)
 
 
 class CsvOptions(Tabular, total=False):

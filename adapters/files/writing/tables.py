@@ -8,7 +8,7 @@ from typing_extensions import Unpack
 
 import pullstream as ps
 from pullstream import CompositionError
-from pullstream.authoring import Call, Count, Site
+from pullstream.authoring import Call, Count, OneOf, Site
 
 from ...arrow import Schema, pa, schema_argument
 from ..names import CODECS
@@ -18,6 +18,8 @@ from .target import suffixes
 
 _CSV_UNIT = 1 << 15
 """The number of CSV rows encoded at once; the first unit determines a file's columns."""
+
+_OF_PARQUET = OneOf("snappy", "zstd", "gzip", "lz4", "brotli")
 
 
 def write_csv(
@@ -103,9 +105,8 @@ def write_parquet(
     columns = schema_argument("write_parquet", schema)
     Count(1)(Call("write_parquet", name="row_group"), row_group)
     _no_suffix("write_parquet", target)
-    known = ("snappy", "zstd", "gzip", "lz4", "brotli")
-    if compression is not None and compression not in known:
-        raise Call("write_parquet").refuse(f"got compression={compression!r}: use one of {known}")
+    if compression is not None:
+        _OF_PARQUET(Call("write_parquet", name="compression"), compression)
     format = _writable(ParquetTable("write_parquet", None, columns, row_group, {"compression": compression or "none"}))
     own = {"schema": columns, "row_group": None if row_group == 131_072 else row_group}
     if compression != "snappy":
@@ -137,8 +138,8 @@ def write_arrow(
     columns = schema_argument("write_arrow", schema)
     Count(1)(Call("write_arrow", name="batch"), batch)
     _no_suffix("write_arrow", target)
-    if compression not in {None, "lz4", "zstd"}:
-        raise Call("write_arrow").refuse(f"got compression={compression!r}: use 'lz4' or 'zstd'")
+    if compression is not None:
+        OneOf("lz4", "zstd")(Call("write_arrow", name="compression"), compression)
     if columns is not None and any(map(pa.types.is_dictionary, columns.types)):
         raise Call("write_arrow").refuse("cannot write dictionary columns: give plain columns")
     format = ArrowTable("write_arrow", None, columns, batch, {"compression": compression})

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, cast
 
 import attrs
 
-from pullstream.authoring import Call
+from pullstream.authoring import Call, Instance, OneOf
 
 from ...arrow import As, shape_argument
 from ..columns import check_frame
@@ -90,7 +90,7 @@ AVAILABLE_NOW = "availableNow"
 
 Body = Callable[["DataFrame", int], None]
 
-_OUTPUT_MODES = ("append", "update", "complete")
+_OUTPUT_MODE = OneOf("append", "update", "complete")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -142,12 +142,11 @@ def checked(spec: StreamingFrame) -> StreamingFrame:
             f"needs a checkpoint, the path of a folder used for nothing else, but got {place!r}: Spark "
             f"records there which micro-batches are done, so that a killed run can be resumed"
         )
-    if spec.output_mode not in _OUTPUT_MODES:
-        raise _refusal(f"got output_mode={spec.output_mode!r}: use {', '.join(map(repr, _OUTPUT_MODES))}")
-    if spec.query_name is not None and not isinstance(spec.query_name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise _refusal(f"got query_name={spec.query_name!r}: use a string")
-    if spec.status is not None and not isinstance(spec.status, StreamStatus):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise _refusal(f"got status={spec.status!r}: use a StreamStatus()")
+    _OUTPUT_MODE(Call("from_streaming", name="output_mode"), spec.output_mode)
+    if spec.query_name is not None:
+        Instance(str, "needs query_name= to be a str")(Call("from_streaming"), spec.query_name)
+    if spec.status is not None:
+        Instance(StreamStatus, "needs status= to be a StreamStatus()")(Call("from_streaming"), spec.status)
     if spec.trigger is not None:
         _check_trigger(spec.frame, spec.trigger)
     return attrs.evolve(spec, checkpoint=os.fspath(cast("Any", place)))

@@ -2,10 +2,10 @@
 
 import itertools
 import os
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from pullstream import CompositionError, Source
-from pullstream.authoring import READS, Call, Site, bound
+from pullstream.authoring import READS, Call, OneOf, Site, bound
 
 from ...arrow import Schema
 from ..connect.local import local_dataframe
@@ -151,8 +151,7 @@ def register_source(
     refusal = Call("register_source").refuse
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refusal(f"needs a name without a slash, but got {name!r}")
-    if offsets not in ("values", "times"):
-        raise refusal(f"got offsets={offsets!r}: use 'values' or 'times'")
+    OneOf(*get_args(Offsets))(Call("register_source", name="offsets"), offsets)
     if journal is not None and offsets != "times":
         raise refusal("got a journal, which records times, not numbers of values: add offsets='times'")
     session = active_session(refusal, session)

@@ -9,7 +9,7 @@ from typing import Any
 from typing_extensions import override
 
 from pullstream import Context, Sink
-from pullstream.authoring import Call, Module, Site, bound
+from pullstream.authoring import Call, Module, OneOf, Site, bound
 
 from ...arrow import Schema
 from ...sinks import SinkBody, SpoolCommitter
@@ -20,7 +20,6 @@ from ..session import active_session
 from ..types import SparkSession, StructType
 from .table_partitions import TablePartitions, TablePlan, check_time
 
-_FORMATS = ("parquet", "orc", "delta")
 _TABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}")
 
 
@@ -76,8 +75,7 @@ def write_table(
     ```
     """
     refusal = Call("write_table", site=Site.here()).refuse
-    if format not in _FORMATS:
-        raise refusal(f"got format={format!r}: use one of {', '.join(_FORMATS)}")
+    OneOf("parquet", "orc", "delta")(Call("write_table", name="format"), format)
     if format == "delta" and importlib.util.find_spec("delta") is None:
         raise refusal("needs the package delta-spark for format='delta'")
     text = os.fspath(target) if isinstance(target, (str, os.PathLike)) else ""  # pyright: ignore[reportUnnecessaryIsInstance]

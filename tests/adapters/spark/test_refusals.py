@@ -72,7 +72,7 @@ def kept(*transformers, frame="marked", **how):
 
 MISTAKES = {
     "from_dataframe": {
-        "got as_='pandas': use 'rows', 'tuples', 'dicts' or 'batches'": {"as_": "pandas"},
+        "got as_='pandas': it must be 'rows', 'tuples', 'dicts' or 'batches'": {"as_": "pandas"},
         "got lateness=3 without time=": {"lateness": 3},
         "got late='drop' without lateness=.* With lateness=0 ": {"late": "drop", "time": "id"},
         "got late='keep': it must be 'error', 'drop' or a sink": {"late": "keep", "time": "id", "lateness": 1},
@@ -95,8 +95,8 @@ MISTAKES = {
         "got trigger=5": {"trigger": 5},
         "got as_='lists'": {"as_": "lists"},
         "got output_mode='overwrite'": {"output_mode": "overwrite"},
-        "got query_name=3": {"query_name": 3},
-        "got status=True: use a StreamStatus": {"status": True},
+        "needs query_name= to be a str, but got 3": {"query_name": 3},
+        "needs status= to be a StreamStatus": {"status": True},
         r"needs a streaming Spark DataFrame, but got \[1\] \(list\)": {"df": [1]},
         "is not a stream: use from_dataframe": lambda given: spark.from_streaming(given.days, checkpoint="x"),
         "several columns named at": lambda given: spark.from_streaming(given.stream.select("at", "at"), checkpoint="x"),
@@ -145,7 +145,7 @@ MISTAKES = {
         "makes the partitions itself, .* day=.* got 'x/{time}.parquet'": {"target": "x/{time}.parquet", "time": "day"},
         "needs a folder, but got ''": {"target": ""},
         "needs a folder, but got 3": {"target": 3},
-        "got format='csv': use one of parquet, orc, delta": {"format": "csv"},
+        "got format='csv': it must be 'parquet', 'orc' or 'delta'": {"format": "csv"},
         "needs the package delta-spark": {"format": "delta"},
         "needs time= to be a column name": {"time": ""},
         "needs a Spark session, .* but got 3": {"session": 3},
@@ -168,7 +168,7 @@ MISTAKES = {
         r"reads a source, but got \[1\]": {"source": [1]},
         "add offsets='times'": {"journal": "x.journal"},
         "a name without a slash": {"name": "a/b"},
-        "got offsets='rows': use 'values' or 'times'": {"offsets": "rows"},
+        "got offsets='rows': it must be 'values' or 'times'": {"offsets": "rows"},
         "needs a classic session.* use write_table to write": {
             "session": type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "is_stopped": False})()
         },

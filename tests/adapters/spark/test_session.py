@@ -96,7 +96,7 @@ def test_local_masters(master, here):
 
 
 def test_an_unknown_log_level_is_refused():
-    with pytest.raises(CompositionError, match="got log_level='quiet': use one of ALL"):
+    with pytest.raises(CompositionError, match="got log_level='quiet': it must be 'ALL'"):
         spark.session(log_level="quiet")
 
 

@@ -57,7 +57,7 @@ WRITES = [
     ({"table": ".sales"}, r"as a pair, \('main', '.sales'\)"),
     ({"target": "s.duckdb", "table": "sales."}, r"the name as a pair also for"),
     ({"target": "s.duckdb", "table": "db.main.sales"}, r"as a pair, \('db.main', 'sales'\)"),
-    ({"mode": "insert"}, "got mode='insert': use 'append', 'upsert' or 'replace_time'"),
+    ({"mode": "insert"}, "got mode='insert': it must be 'append', 'upsert' or 'replace_time'"),
     ({"mode": "upsert"}, "mode='upsert' needs the key's column"),
     ({"key": "a"}, "and the other modes take none"),
     ({"mode": "replace_time"}, "give the name of the column with the time"),
