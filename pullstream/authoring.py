@@ -25,7 +25,7 @@ sink, an async function.
 ...         out += values[start :: self.number]
 >>> @ps.transformer
 ... def every(number: Positive, *, begin: Annotated[str, OneOf("first", "last")] = "first") -> ps.Transformer[Any, Any]:
-...     '''Give one of `number` values.'''
+...     '''Emit every `number`-th value.'''
 ...     return opens(_Every(number, 0 if begin == "first" else number - 1))
 >>> every(3, begin="last")
 every(3, begin='last')

@@ -1,7 +1,7 @@
 """An executable theory of progress tracking: pure, synchronous, without I/O.
 
-It answers one question: which logical times may still reach which places of a dataflow program? It works on its own;
-`pullstream` asks it during every run.
+It answers one question: which logical times may still reach which places of a dataflow program? It works on its own,
+and `pullstream` uses it in every run.
 
 The package has two parts. The modules here run in production: times, summaries, graphs and the tracker.
 `pullstream.timely.theory` has the definitions they are checked against, and more that can be built on them; it imports

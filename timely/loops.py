@@ -211,7 +211,7 @@ class LoopSummary(Summary):
 @final
 @attrs.frozen(repr=False, order=False)
 class NaiadSummary(LoopSummary):
-    """The same paths, compared by Naiad's order: more of them are comparable, so fewer must be kept.
+    """Loop paths compared by Naiad's order: more of them are comparable, so fewer must be kept.
 
     >>> NaiadSummary.word("f") <= NaiadSummary.word("efi"), LoopSummary.word("f") <= LoopSummary.word("efi")
     (True, False)

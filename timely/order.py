@@ -27,7 +27,7 @@ T = TypeVar("T", bound=Hashable)
 
 @final
 class Beginning:
-    """The time below every other: the time of a source before it knows anything. The only instance is `BEGINNING`.
+    """The time below every other: the time of a source before its first value. The only instance is `BEGINNING`.
 
     It is at or below the times of every domain, and no path moves it.
 

@@ -168,8 +168,8 @@ def an_operator() -> None:
 def echo() -> None:
     """5. The echo.
 
-    As long as the till may sell at 0, a message may come out of `search` at 0. Should the subgraph report that? It
-    would be true, but a mistake. The rest already knows it from the summary, and in a loop around the subgraph each
+    As long as the till may sell at 0, a message may come out of `search` at 0. The subgraph must not report that,
+    although it is true. The rest can compute it from the summary, and in a loop around the subgraph each
     would wait for the other to give up its time. So a subgraph reports only what follows from its inside (003 says the
     same of a graph in a graph). The contract forbids anything else: a message that may still come has not been taken,
     and gives no right.

@@ -163,8 +163,8 @@ def commits() -> None:
 
     When is a micro-batch done? For Spark, when the function that received its rows has returned. For you, when
     everything that follows from its rows has had its effect: every call answered, every file in its place, at every
-    sink of the pipeline. Progress tracking knows when that is. The source lets the function return at that moment, and
-    Spark commits.
+    sink of the pipeline. Progress tracking finds that moment. The source then lets the function return, and Spark
+    commits.
 
     This sink is notified when a micro-batch is complete, and then takes some time. Meanwhile that micro-batch is not
     committed; the earlier ones are.
@@ -258,7 +258,7 @@ def killed() -> None:
     """6. Killed at the worst moment.
 
     A killed process cannot clean up. The worst moment is between an effect and its commit: here the file of micro-batch
-    1 is in its place, and Spark does not know yet. To be killed at exactly that moment, the program stops there and
+    1 is in its place, but Spark has not committed it. To be killed at exactly that moment, the program stops there and
     waits for `kill -9`.
 
     The next run receives micro-batch 1 again. It writes the file again, with the same rows and the same name, so the

@@ -218,8 +218,8 @@ def explaining() -> None:
     values it may still produce. Ready-made modules acknowledge a batch when they answer with its results, or they take
     it and hold the times of the values that they keep. Your own code acknowledges it by asking for the next one, or
     earlier with `ack()`. Below, on Tuesday at noon, one of Monday's prices is still being looked up. It delays Tuesday
-    too, since a value at 0 could still lead to one at 1. (If a place has several times, `explain` names the earliest.)
-    So does the till.
+    too, since a value at 0 could still lead to one at 1, and so does the till. (If a place has several times, `explain`
+    names the earliest.)
     """
 
     async def look_up(sale: Sale) -> tuple[str, int]:

@@ -8,8 +8,8 @@
 >>> ps.run(ps.pipe(flights, late, columns.reduce_by_key("carrier", mean=columns.mean("delay")), ps.collect()))
 [{'carrier': 'AA', 'mean': 30.0}, {'carrier': 'UA', 'mean': 15.0}]
 
-Readers of files and DataFrames give rows that stay in Arrow until someone needs them. These modules take and give such
-rows; all other modules see named tuples or dicts.
+Readers of files and DataFrames give rows that stay in Arrow until a module needs them. These modules take and give such
+rows; all other modules receive named tuples or dicts.
 """
 
 from pullstream.authoring import publish

@@ -257,7 +257,7 @@ def all(of: Of) -> Aggregate:
 
 @checked
 def count_unique(of: Of) -> Aggregate:
-    """Count the distinct values exactly. Each one is kept until the end."""
+    """Count the distinct values exactly. Each is kept until the time is complete."""
     return Aggregate(UNIQUE, of)
 
 
@@ -272,8 +272,7 @@ def _part(call: Call, q: Any) -> Any:
 def quantile(q: Annotated[float, _part], of: Of) -> Aggregate:
     """Compute the `q`-quantile exactly, interpolating between two values: 0.5 is the median.
 
-    The number comes first, unlike in polars. The column's values are kept until the end: only for this aggregate does
-    memory grow with the number of rows.
+    The number comes first, unlike in polars. All values of the column are kept until the time is complete.
     """
     return Aggregate(QUANTILE, of, q)
 

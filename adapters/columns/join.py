@@ -201,10 +201,10 @@ def join(
     [{'item': 'tea', 'n': 2, 'price': 3}, {'item': 'figs', 'n': 1, 'price': None}]
 
     `on` names the columns that must be equal in both; null equals nothing, as in SQL. Equal numbers and times match
-    even if their widths, scales, units or zones differ; keys stay as in the first source. `how` is
-    "inner", "left", "full", "semi" (rows of the first source with a match), "anti" (rows without one), or "asof": each
-    row of the first source gets the row of the second whose column `at` is nearest, at or before its own; `strategy`
-    "forward" looks at or after it, and "nearest" on both sides:
+    even if their widths, scales, units or zones differ; keys stay as in the first source. `how` is "inner", "left",
+    "full", "semi" (rows of the first source with a match), "anti" (rows without one), or "asof": each row of the first
+    source gets the last row of the second whose column `at` is at or before its own; `strategy` "forward" looks at or
+    after it, and "nearest" on both sides:
 
     >>> trades = ps.values([{"at": 5, "item": "tea"}])
     >>> quotes = ps.values([{"at": at, "item": "tea", "price": price} for at, price in [(1, 3), (4, 6), (7, 9)]])

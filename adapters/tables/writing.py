@@ -59,7 +59,7 @@ def write_rows(
     >>> from pullstream import tables
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sales = ps.values([{"day": 1, "item": "tea"}, {"day": 2, "item": "figs"}], time=lambda row: row["day"])
-    ...     for _ in "twice", "the same":
+    ...     for _ in range(2):
     ...         times = ps.run(ps.pipe(sales, tables.write_rows(f"{folder}/sales.db", "sales")))
     ...     list(sqlite3.connect(f"{folder}/sales.db").execute("select * from sales"))
     [(1, 'tea'), (2, 'figs')]

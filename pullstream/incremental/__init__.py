@@ -7,7 +7,7 @@ Isaacs, Isard, 2013), built on pullstream's progress tracking.
 
 Read the files in this order. `trace` stores changes, each at its time. `region` decides the order in which the
 operators of a program work. `parts` splits changes by key. `operators` has the operators with state, and `ranked` finds
-the least and greatest values of large groups. `collection` has the verbs. `module` runs them, and `saving` stores
+the least and greatest values of large groups. `collection` has the methods. `module` runs them, and `saving` stores
 their state in a journal. `changes` converts input and output. `explaining` finds the reason for a record.
 """
 

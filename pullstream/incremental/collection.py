@@ -45,10 +45,11 @@ def _nested(key: Any, value: Any, other: Any) -> Any:
 
 
 class Collection(Generic[A_co]):
-    """A multiset of records that changes over time; the results of its verbs change with it.
+    """A multiset of records that changes over time; the results of its methods change with it.
 
-    A program is a function from collections to collections that uses these verbs; `maintain` makes it a module. Records
-    must be hashable. The verbs `join` to `top` work by key and need records that are pairs of a key and a value.
+    A program is a function from collections to collections that uses these methods; `maintain` makes it a module.
+    Records must be hashable. The methods `join` to `top` work by key and need records that are pairs of a key and a
+    value.
     """
 
     def __init__(self, region: Region, *upstream: "Collection[Any]") -> None:

@@ -54,8 +54,8 @@ class Dataflow:
         except TypeError as exc:
             if Collection.__name__ in str(exc):
                 exc.add_note(
-                    "a collection has no records yet when the program is called: pass functions to its verbs, such as "
-                    "map(), filter(), join() and reduce()"
+                    "a collection has no records yet when the program is called: pass functions to its methods map(), "
+                    "filter(), join(), reduce() and others"
                 )
             raise
 
@@ -255,17 +255,17 @@ def maintain(program: Annotated[Program, _program]) -> ps.Transformer[Any, Any]:
     the records of all joins, reductions, counts and iterations, by key. A journal saves them, by key.
 
     `Progress.explain` and the display show what holds a time, by the program's own names: the inputs that change at it
-    and, at the join of two times, the verbs that still have work to do, with the loops around them.
+    and, at the join of two times, the methods that still have work to do, with the loops around them.
 
-    The program is called with collections, once when composing and once per run. It must only call their verbs. The
-    functions that it passes to verbs must always return the same result for the same record. A parameter with a default
-    is not an input.
+    The program is called with collections, once when composing and once per run. It must only call their methods. The
+    functions that it passes to methods must always return the same result for the same record. A parameter with a
+    default is not an input.
 
     Raises:
         CompositionError: the program takes or returns something other than collections.
         CapabilityError: times were totally ordered at first, and no longer are.
-        MultiplicityError: at a complete time, a record was removed more often than it was added. Only verbs that count,
-            reduce or remove duplicates check this; the others pass such changes on.
+        MultiplicityError: at a complete time, a record was removed more often than it was added. Only methods that
+            count, reduce or remove duplicates check this; the others pass such changes on.
         DivergenceError: an iteration does not end.
         TypeError: a value is not a change, or its record is not hashable.
     """

@@ -278,7 +278,7 @@ def read_csv(
     return.
 
     A row that cannot be read (too many fields, an invalid number, invalid UTF-8) is an error that names its line. With
-    `on_error` (see `map`) the row is skipped and counted, revealed or diverted, as bytes. For `paths`, the other
+    `on_error` (see `map`), it is skipped and counted, or its bytes are the value of a `Failed`. For `paths`, the other
     options (`Options`) and the errors see `read_text`.
     """
     name = "read_csv"

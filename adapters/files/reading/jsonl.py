@@ -220,8 +220,9 @@ def read_jsonl(
     pyarrow infers the other types: text that looks like a date or a timestamp, such as "2026-03-01", is a timestamp,
     unless `schema` says "string", and a whole number of more than 64 bits, or beside 1.5, is a float, which rounds it.
 
-    A line that cannot be read is an error that names the line. With `on_error` (see `map`) it is skipped and counted,
-    revealed or diverted, as bytes. For `paths`, the other options (`Options`) and the errors see `read_text`.
+    A line that cannot be read is an error that names the line. With `on_error` (see `map`), it is skipped and
+    counted, or its bytes are the value of a `Failed`. For `paths`, the other options (`Options`) and the errors see
+    `read_text`.
     """
     encoding_argument("read_jsonl", encoding)
     dicts = options.get("as_", "dicts") == "dicts"

@@ -215,8 +215,8 @@ def read_parquet(
 
     Parquet files joined end to end (`cat`) are refused, because the last footer describes only the last file: join the
     tables instead. A file that cannot be read, entirely or from some row group on, is an error that names it. With
-    `on_error` (see `map`) the rest of it is skipped, revealed or diverted, as its path. For `paths`, the other options
-    (`Options`) and the errors see `read_text`.
+    `on_error` (see `map`), the rest of it is skipped, or its path is the value of a `Failed`. For `paths`, the other
+    options (`Options`) and the errors see `read_text`.
     """
     format = partial(ParquetFormat, options=dict(parquet_options or {}))
     return tabular_source("read_parquet", paths, format, options, on_error)

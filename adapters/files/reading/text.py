@@ -60,9 +60,9 @@ def read_text(
     empty, truncated, or followed by other data.
 
     All readers share the other options: see `Options`. `on_error` (see `map`) applies to everything that cannot be
-    read, which is skipped and counted, revealed or diverted: a line that is not valid in `encoding`, as bytes; and the
-    rest of a file that cannot be decompressed, as its path. A line longer than 64 times the `block_size` is also such
-    an error. Only that line is skipped, and it is reported with its first 64 KiB.
+    read. The value of its `Failed` is the bytes of a line that is not valid in `encoding`, or the path of a file of
+    which the rest cannot be decompressed. A line longer than 64 times the `block_size` is also such an error: only that
+    line is skipped, and the value is its first 64 KiB.
 
     Raises:
         CompositionError: when composing; an argument is invalid, or fsspec lacks a package for a URL.

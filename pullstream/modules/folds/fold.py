@@ -66,9 +66,9 @@ class Fold(Generic[A, R]):
 
     >>> import pullstream as ps
     >>> counting = ps.Fold(int, lambda n, _: n + 1)
-    >>> mean = ps.Fold(list, lambda seen, n: [*seen, n], lambda seen: sum(seen) / len(seen))
+    >>> mean = ps.Fold(lambda: (0, 0), lambda state, n: (state[0] + n, state[1] + 1), lambda state: state[0] / state[1])
     >>> mean
-    Fold(list, <lambda>, <lambda>)
+    Fold(<lambda>, <lambda>, <lambda>)
 
     `merge` combines the states of two parts of the values, the earlier part first, and may change the first. So parts
     can be folded separately, for example on several machines, and `merging` folds their results:

@@ -26,13 +26,15 @@ def collect(*, timed: Literal[True]) -> CollectedTimed[V]: ...
 @sink
 @Emits.AT_THE_END
 async def collect(upstream: Reader[Any], ctx: Context, *, timed: bool = False) -> list[Any]:
-    """Collect every value in a list; with `timed`, `(time, value)` pairs. In a run with a journal, time by time.
+    """Collect every value in a list; with `timed`, `(time, value)` pairs.
 
     >>> import pullstream as ps
     >>> ps.run(ps.pipe(ps.values("abc"), ps.collect()))
     ['a', 'b', 'c']
     >>> ps.run(ps.pipe(ps.values("abc", time=ord), ps.collect(timed=True)))
     [(97, 'a'), (98, 'b'), (99, 'c')]
+
+    The list is in the order of arrival or, in a run with a journal, in the order of the times.
     """
     if ctx.memory.saves:
         return [value for kept in await _kept_by_time(upstream, ctx, timed=timed) for value in kept]

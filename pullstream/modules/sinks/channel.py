@@ -31,7 +31,7 @@ async def to_channel(
 
     If the receiver closes its end, the next value detects it: the stream is aborted, and the run ends without an error.
     Times whose values were not all sent are `Abandoned`. The channel is closed however the stream ends, so a receiver
-    that must know of a failure checks the run. A value counts as handled when the channel has taken it. Values are
+    that must know of a failure checks the run. A value counts as processed when the channel has taken it. Values are
     asked for one at a time, and more at a time while the channel takes them quickly. The channel can be used by one
     run; a second one is refused with `ReuseError`.
     """
