@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -276,12 +276,8 @@ def _rows(batch: RecordBatch, form: RowForm) -> Iterator[Any]:
         return tuples
     if form == "dicts":
         return (dict(zip(names, row, strict=True)) for row in tuples)
-    return map(_new(tuple(names)), tuples)
-
-
-def _new(names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Any]:
-    # Bypasses the generated constructor, which is written in Python.
-    return partial(cast("Any", tuple).__new__, row_type(names))
+    # Not with the generated constructor, which is written in Python.
+    return map(partial(cast("Any", tuple).__new__, row_type(tuple(names))), tuples)
 
 
 _lock: Final = threading.Lock()

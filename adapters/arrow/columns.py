@@ -132,11 +132,9 @@ def _changes(column: Array) -> Array:
 def never_decreases(column: Array) -> bool:
     """Whether the values of a column without nulls never decrease."""
     try:
+        ordered = pa.compute.less_equal(column.slice(0, len(column) - 1), column.slice(1))
         # None for a column of one value, which has no successor.
-        return (
-            pa.compute.all(pa.compute.less_equal(column.slice(0, len(column) - 1), column.slice(1))).as_py()
-            is not False
-        )
+        return pa.compute.all(ordered).as_py() is not False
     except pa.ArrowNotImplementedError:
         return ascending(values(column))
 

@@ -186,12 +186,11 @@ def _matched(of: Callable[[DataType, DataType], DataType], kind: DataType, other
             return (pa.list_ if types.is_list(kind) else pa.large_list)(kind.value_field.with_type(value))
     if types.is_struct(kind) and types.is_struct(other):
         places = [other.get_field_index(field.name) for field in kind]
-        return pa.struct(
-            [
-                field if place < 0 else field.with_type(_matched(of, field.type, other.field(place).type))
-                for field, place in zip(kind, places, strict=True)
-            ]
-        )
+        fields = [
+            field if place < 0 else field.with_type(_matched(of, field.type, other.field(place).type))
+            for field, place in zip(kind, places, strict=True)
+        ]
+        return pa.struct(fields)
     return of(kind, other)
 
 

@@ -1,6 +1,7 @@
 """Rows: their kinds, and their conversion to columns."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
@@ -70,10 +71,8 @@ def _of_dicts(rows: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Ro
     names = list(rows[0])
     if set(map(len, rows)) == {len(names)} and not hasattr(rows[0], "__missing__"):
         # Usually all have the same keys, and this is twice as fast. A defaultdict would create missing ones.
-        try:
+        with suppress(KeyError):
             return RowBlock(rows, names, [list(map(itemgetter(name), rows)) for name in names], len(rows))
-        except KeyError:
-            pass
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     columns = [[row.get(name, default) for row in rows] for name, default in ((n, given.get(n)) for n in names)]
     return RowBlock(rows, names, columns, len(rows))

@@ -123,7 +123,6 @@ def session(
 
 
 def _asked(log_level: str | None, event_log: str | os.PathLike[str] | None, *, ui: bool | None) -> dict[str, str]:
-    """Convert the arguments to settings."""
     asked: dict[str, str] = {}
     if log_level is not None:
         _LEVEL(Call("session", name="log_level"), log_level)
@@ -211,27 +210,22 @@ def _environment(*, here: bool) -> Generator[None, None, None]:
         # Otherwise the workers use the `python3` on PATH, which may lack pyarrow.
         needed["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
         needed["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
-    before = {key: os.environ.get(key) for key in needed}
+    before = {key: os.environ[key] for key in needed if key in os.environ}
     os.environ.update(needed)
     try:
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                del os.environ[key]
-            else:
-                os.environ[key] = value
+        for key in needed:
+            os.environ.pop(key, None)
+        os.environ.update(before)
 
 
 @contextmanager
 def _signals_kept() -> Generator[None, None, None]:
     """Keep the handler of Ctrl-C: Spark's would cancel every job, and trio replaces only Python's own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = cast("signal.Handlers | None", signal.getsignal(signal.SIGINT))
     try:
         yield
     finally:
-        if before is not None:
+        if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)

@@ -16,17 +16,7 @@ from pullstream import Batch, Context, Sink
 from pullstream.authoring import LOG, Call, Module, OneOf, bound, of_extra
 from pullstream.timely import Antichain
 
-from ..arrow import (
-    ArrowMissing,
-    OpenTimes,
-    Schema,
-    Spool,
-    derived_schema,
-    pa,
-    row_count,
-    row_place,
-    schema_argument,
-)
+from ..arrow import ArrowMissing, OpenTimes, Schema, Spool, derived_schema, pa, row_count, row_place, schema_argument
 from ..sinks import SinkBody, SpoolCommitter
 from ..stopping import stoppably
 from .checking import CheckedPacking, CheckedTimes

@@ -209,7 +209,6 @@ def _left_out(_row: object) -> str:
 
 
 def _options(module: str, name: str, kind: str, given: Any) -> Any:
-    """The given pyarrow options, or pyarrow's defaults."""
     expected = getattr(pa.csv, kind)
     needs = f"needs a pyarrow.csv.{kind} for its argument {name!r}"
     return expected() if given is None else Instance(expected, needs)(Call(module, name=name), given)
@@ -321,7 +320,6 @@ def _names(kind: Any) -> Sequence[str]:
 
 
 def _changed(options: Any, **changes: Any) -> Any:
-    """A copy of pyarrow's options with some changes."""
     changed = copy(options)
     for name, value in changes.items():
         setattr(changed, name, value)

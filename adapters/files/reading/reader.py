@@ -240,7 +240,6 @@ class FilesReader:
         return spent
 
     def _add(self, turn: Turn, piece: Piece, timing: Timing) -> None:
-        """Add the values of a piece with their times."""
         # Positions are recorded if times increase within a file; one time for the whole file needs none.
         place = self._place(turn.file, piece) if self._journal and turn.time is None else None
         line = None if isinstance(piece, Bad) else piece.line

@@ -2,6 +2,7 @@
 
 import codecs
 import stat
+import zlib
 from bz2 import BZ2Decompressor
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -11,11 +12,6 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final, Protocol
 from zipfile import BadZipFile
-from zlib import (
-    MAX_WBITS,
-    decompressobj,
-    error as ZlibError,  # noqa: N812 - an exception class with a lowercase name
-)
 
 from typing_extensions import override
 
@@ -42,7 +38,7 @@ STEP: Final = 64 << 10
 SMALL: Final = 64 << 10
 """The number of bytes up to which a file is read faster without extra threads."""
 
-UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, ZlibError, BadZipFile)
+UNREADABLE: Final = (OSError, EOFError, ValueError, LZMAError, zlib.error, BadZipFile)
 """Exceptions of decoders, besides pyarrow's own."""
 
 
@@ -167,7 +163,7 @@ class _GzipDecompressor:
     """A decoder for one member of a gzip file, with the interface of the decoders in `bz2` and `lzma`."""
 
     def __init__(self) -> None:
-        self._inner: Any = decompressobj(MAX_WBITS | 16)
+        self._inner: Any = zlib.decompressobj(zlib.MAX_WBITS | 16)
         self._rest: bytes = b""
         self.needs_input = True
 
@@ -187,7 +183,7 @@ class _GzipDecompressor:
             before = self._inner.copy()
             try:
                 decoded = self._inner.decompress(data[:taken], max_length)
-            except ZlibError:
+            except zlib.error:
                 if taken <= 1:
                     raise
                 self._inner, taken = before, taken // 2

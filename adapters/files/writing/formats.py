@@ -204,7 +204,6 @@ class WrittenTable(WriteFormat):
 
 
 def _fixed(raw: Raw) -> Schema:
-    """The schema, which is fixed from now on."""
     return cast("RawRows", raw).columns.fix()
 
 

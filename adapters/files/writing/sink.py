@@ -74,7 +74,6 @@ class FilesWriter:
         self._writes: WritePaths | None = None
         self._disk = disk = Disk(durable=plan.durable)
         self._grows = plan.target.grows
-        """Whether times share files."""
         self._names = Names(plan.target)
         self._staging = StagingFolder(disk, plan.target)
         local = Local(disk, plan.target)

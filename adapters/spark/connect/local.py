@@ -63,7 +63,6 @@ def _table(batches: Sequence[RecordBatch], schema: "StructType") -> Any:
 
 @sink
 async def _kept(upstream: Reader[Any], ctx: Context, packing: Packing, refusal: Refusal) -> list[RecordBatch]:
-    """Collect all values as Arrow."""
     batches: list[RecordBatch] = []
     size = 0
     while (answer := await upstream.ask(ctx.limit)) is not DONE:
@@ -112,7 +111,7 @@ class ConnectTable(TablePartitions):
 
     @override
     def _publish(self, writer: "DataFrameWriter") -> None:
-        path = self._location() if self._plan.catalog else self._plan.target
+        path = self._location()
         if self._claimed is None:
             client: Any = self._session.client
             self._claim(f"{client.host} {path.rstrip('/')}")

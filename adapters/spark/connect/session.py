@@ -15,7 +15,6 @@ from ..types import SparkSession, pyspark
 SCHEME = "sc://"
 
 DEFAULT_PORT = 15002
-"""The default port of a Connect server."""
 
 ANSWER_SECONDS = 20.0
 """The seconds within which a server must accept a connection; PySpark itself would retry for ten minutes."""

@@ -73,7 +73,6 @@ class OnExecutors:
         return rows.mapInArrow(shipped(pickled(self.modules, plan)), schema)
 
     def _keys(self, df: "DataFrame") -> "tuple[list[Column], tuple[str, ...]]":
-        """The columns of the keys, and their names."""
         keys = [typed_column(_refusal, df, "by", key, _KEYS) for key in self.by]
         return [column for column, _ in keys], tuple(field.name for _, field in keys)
 

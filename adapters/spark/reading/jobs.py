@@ -50,12 +50,11 @@ def progress(stages: Iterable[int], done: int, of_all: int) -> str:
 
 def over(session: "SparkSession") -> bool:
     """Whether a session was stopped or is being stopped, which then explains a failure."""
-    if is_connect(session) or not is_alive(session):
-        return not is_alive(session)
-    try:
-        return bool(cast("Any", session.sparkContext)._jsc.sc().isStopped())  # noqa: SLF001
-    except Exception:  # noqa: BLE001 - it was stopped during this call, or Java has ended
-        return not is_alive(session)
+    if not is_connect(session) and is_alive(session):
+        # It may be stopped during this call, or Java may have ended.
+        with suppress(Exception):
+            return bool(cast("Any", session.sparkContext)._jsc.sc().isStopped())  # noqa: SLF001
+    return not is_alive(session)
 
 
 def ended(session: "SparkSession") -> JavaEnded | None:

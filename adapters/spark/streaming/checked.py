@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, NoReturn, cast
 
 import attrs
@@ -167,11 +168,8 @@ def _check_frame(df: Any) -> None:
 
 def _check_trigger(df: "DataFrame", trigger: object) -> None:
     if isinstance(trigger, str):
-        try:
+        with suppress(pyspark.errors.PySparkException, ValueError):
             triggered(df.writeStream, trigger)
-        except (pyspark.errors.PySparkException, ValueError):
-            pass
-        else:
             return
     raise _refusal(
         f"got trigger={trigger!r}: use None (a micro-batch begins when there is input), "

@@ -93,7 +93,6 @@ class StreamQuery(ABC):
         """Whether the query ended by itself, and Spark committed everything that was handed over."""
 
     def _lives(self) -> bool:
-        """Whether the query has not ended yet."""
         try:
             return self._query is None or self._query.isActive
         except Exception:  # noqa: BLE001 - Spark has ended

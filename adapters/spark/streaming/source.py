@@ -332,7 +332,6 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
             self.run.detector.enter(self._task)
 
     async def _run(self) -> None:
-        """Run the query in a thread until it ends."""
         self._task = trio.lowlevel.current_task()
         try:
             await in_thread(self._query.run)

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, NoReturn, TypeAlias
 
 import attrs
@@ -58,11 +58,9 @@ class TaskFeed:
 
     async def listen(self, scope: trio.CancelScope) -> None:
         """Receive the task's requests; cancel `scope` when the task disconnects."""
-        try:
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while await frames.receive_frame(self._stream) is not None:
                 self._asked.set()
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass
         scope.cancel()
 
     def sink(self) -> Body:
@@ -167,13 +165,9 @@ class BatchJoiner:
         """Wait until there is an answer; if cancelled, it can be called again."""
         if self._answer is None and self._failure is None:
             if not self._asking:
-                self._ask()
+                self._asking, self._answered = True, trio.Event()
+                self._nursery.start_soon(self._ask_upstream)
             await self._answered.wait()
-
-    def _ask(self) -> None:
-        self._asking = True
-        self._answered = trio.Event()
-        self._nursery.start_soon(self._ask_upstream)
 
     async def _ask_upstream(self) -> None:
         try:

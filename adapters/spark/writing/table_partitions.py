@@ -263,14 +263,15 @@ class TablePartitions:
     def _write_frame(self, frame: DataFrame, spools: Sequence[Spool]) -> None:
         writer = frame.write.format(self._plan.format).options(**self._plan.options).partitionBy(self._plan.time)
         if self._plan.format == "delta":
-            self._replace(writer, spools)
+            # One transaction replaces all these partitions.
+            some = f"{quoted(self._plan.time)} IN ({', '.join(_literal(spool.time) for spool in spools)})"
+            writer.mode("overwrite").option("replaceWhere", some).save(self._plan.target)
         else:
             self._publish(writer)
 
     def _publish(self, writer: "DataFrameWriter") -> None:
         if self._folder is None:
-            path = self._location() if self._plan.catalog else self._plan.target
-            folder = TableFolder(self._session, path)
+            folder = TableFolder(self._session, self._location())
             self._claim(folder.name)
             self._folder = folder
             folder.take_over()
@@ -299,16 +300,11 @@ class TablePartitions:
             self._session.catalog.recoverPartitions(self._plan.target)
             self._session.catalog.refreshTable(self._plan.target)
 
-    def _replace(self, writer: "DataFrameWriter", spools: Sequence[Spool]) -> None:
-        """Replace partitions in one Delta transaction."""
-        times = ", ".join(_literal(spool.time) for spool in spools)
-        writer.mode("overwrite").option("replaceWhere", f"{quoted(self._plan.time)} IN ({times})").save(
-            self._plan.target
-        )
-
     def _location(self) -> str:
-        """Get the location of the table, which is created if it does not exist; one of another form is refused."""
+        """The table's folder; a catalog's table is created if it does not exist, and one of another form is refused."""
         plan, session = self._plan, cast("Any", self._session)
+        if not plan.catalog:
+            return plan.target
         if not session.catalog.tableExists(plan.target):
             empty: DataFrame = session.createDataFrame([], self._full)
             empty.write.format(plan.format).partitionBy(plan.time).saveAsTable(plan.target)
