@@ -138,9 +138,9 @@ def metrics(
     whose name is unique in the run (`named`); the open times of modules with the same name are reported together.
 
     By default, `meter` comes from the program's global provider, with the name "pullstream". `attributes` are added to
-    all figures, for example the name of the pipeline. Changes are reported every `every` seconds and at the end, so
-    counters are exact after the run. With a `log`, every move of the frontier at the sinks is logged, with the number
-    of completed times.
+    all figures, for example the name of the pipeline; give runs side by side different ones. Changes are reported every
+    `every` seconds and at the end, so counters are exact after the run. With a `log`, every move of the frontier at the
+    sinks is logged, with the number of completed times.
 
     Metrics are collected in the run's own thread. An error in them, for example in `behind`, does not end the run: it
     ends the metrics with a `RuntimeWarning`. `beside` takes one task; to use several, start them in your own nursery.
@@ -152,6 +152,12 @@ def metrics(
     seconds(Call("metrics", name="every"), every)
     if behind is not None:
         function(Call("metrics", name="behind"), behind)
+    if attributes is not None and not isinstance(attributes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Call("metrics").refuse(f"needs a dict for its argument 'attributes', but got {attributes!r}")
+    if meter is not None and not hasattr(meter, "create_counter"):
+        raise Call("metrics").refuse(
+            f"needs a meter for its argument 'meter', but got {meter!r}: write provider.get_meter(name) for a provider"
+        )
     if meter is None:
         api = of_extra("metrics", "opentelemetry.metrics", MetricsMissing, named="OpenTelemetry's API")
         meter = api.get_meter("pullstream", ps.__version__)
@@ -175,8 +181,11 @@ async def _report(
             finally:
                 figures.look()
             nursery.cancel_scope.cancel()
-    except Exception as exc:  # noqa: BLE001 - reported, and no reason to end the run
-        warnings.warn(f"metrics failed, and the run continues without them: {exc!r}", RuntimeWarning, 2)
+    except* Exception as failed:  # noqa: BLE001 - reported, and no reason to end the run
+        # Beside it, there may be a cancellation, by the end of the run at the same moment.
+        warnings.warn(
+            f"metrics failed, and the run continues without them: {failed.exceptions[0]!r}", RuntimeWarning, 2
+        )
 
 
 async def _log(running: ps.types.Running[Any], log: Logger) -> None:

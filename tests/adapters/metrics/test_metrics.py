@@ -109,6 +109,13 @@ def test_failing_metrics_do_not_fail_the_run(collector):
     with pytest.warns(RuntimeWarning, match="metrics failed.*ZeroDivisionError"):
         assert ps.run(slow, beside=metrics(collector.meter, behind=behind, every=0.001)) == [1, 2]
 
+    log = logging.getLogger("full disk")
+    log.info = lambda *_: 1 // 0
+    short = ps.pipe(ps.values([1]), ps.collect())
+    with pytest.warns(RuntimeWarning, match="without them: ZeroDivisionError"):
+        # A run ends, and cancels its metrics, at the same moment; the order of tasks is random.
+        assert [ps.run(short, beside=metrics(collector.meter, log=log)) for _ in range(20)] == [[1]] * 20
+
     broken = ps.pipe(ps.values([1, 0]), ps.map(lambda n: 1 // n), ps.drain())
     with warnings.catch_warnings(), pytest.raises(ZeroDivisionError):
         warnings.simplefilter("error")
@@ -121,6 +128,10 @@ def test_arguments_are_checked():
         metrics(every=-1)
     with pytest.raises(ps.CompositionError, match="behind"):
         metrics(behind=3)
+    with pytest.raises(ps.CompositionError, match="needs a dict for its argument 'attributes', but got 5"):
+        metrics(attributes=5)
+    with pytest.raises(ps.CompositionError, match=r"needs a meter .*: write provider.get_meter"):
+        metrics(sdk.MeterProvider(shutdown_on_exit=False))
 
 
 def test_without_opentelemetry(monkeypatch):
