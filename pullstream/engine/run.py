@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import trio
 
@@ -14,22 +14,11 @@ from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import is_cancelled, own_scope
 from pullstream.engine.runtime.busy import BusyClock, Moment
 from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
-from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.errors import without_cancelled
 
 TOGETHER: Final = 1_000
 """For each so many open streams inside modules, a release may take its time once more: all may release at once."""
-
-
-class SourceEdge(Protocol):
-    """The output edge of a source, as the run sees it."""
-
-    module: Any
-    location: Location
-
-    def finish(self) -> None:
-        """End by itself as soon as possible."""
 
 
 class Run:
@@ -58,8 +47,8 @@ class Run:
         """The time, by that clock, when a module last let other tasks run."""
         self.long_work = (0.0, 0.0, 0.0)
         """The last long work before a module let others run: its beginning, its end, and its seconds."""
-        self.sources: dict[SourceEdge, None] = {}
-        """The sources that have not ended."""
+        self.sources: dict[Any, None] = {}
+        """The output edges of sources that have not ended."""
         self.finishing = False
         self.detector = DeadlockDetector(on_failure)
         self.journal: Path | None = None
@@ -130,7 +119,7 @@ class Run:
         finally:
             self._shields.pop(scope, None)
 
-    def begin_source(self, source: SourceEdge) -> None:
+    def begin_source(self, source: Any) -> None:
         """Add a source to the run."""
         self.sources[source] = None
         if self.finishing:

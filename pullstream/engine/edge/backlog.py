@@ -3,21 +3,12 @@
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from itertools import chain
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.protocol import DONE, Batch, Done
 from pullstream.timely.order import Ascending
-
-
-class Located(Protocol):
-    """An object with a location in the sidecar."""
-
-    @property
-    def location(self) -> Location:
-        """The location."""
-        ...
 
 
 def of_runs(runs: Sequence[tuple[Hashable, int]], values: Sequence[Any], *, ascending: bool = False) -> Batch[Any]:
@@ -74,8 +65,9 @@ _EMPTY: Final = Batch[Any](None, ())
 class Backlog:
     """Values waiting to be asked for, in order, each at its time, followed by an ending.
 
-    With an `owner`, its location holds the least times of each batch's values until they are taken. The total cost does
-    not depend on the number of takes: each value is copied once. The first ending counts, and comes after the values.
+    With an `owner`, the module's location holds the least times of each batch's values until they are taken. The total
+    cost does not depend on the number of takes: each value is copied once. The first ending counts, and comes after the
+    values.
 
     >>> backlog = Backlog()
     >>> backlog.put(Batch(1, "ab"))
@@ -96,7 +88,7 @@ class Backlog:
     _minima: Minima | None = None
     """The least times from each position of the first batch on; None until they are needed."""
 
-    def __init__(self, owner: Located | None = None) -> None:
+    def __init__(self, owner: Any = None) -> None:
         self.owner = owner
         self._counted = owner is not None
         """Whether the least times of the values left are counted somewhere."""
@@ -236,8 +228,7 @@ class Backlog:
 
     def count(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
         """Count the least times of waiting values, instead of those `before`."""
-        assert self.owner is not None
-        location = self.owner.location
+        location: Location = self.owner.location
         for time in now:
             location.hold(time)
         for time in before:

@@ -16,10 +16,9 @@ to that point. Second, setting a ticket wakes its waiter only at a later step. S
 turn to a waiting abort, the ask has returned to its asker before the abort is confirmed (R5).
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence, Sized
+from collections.abc import Awaitable, Callable, Hashable, Sequence, Sized
 from contextlib import nullcontext
 from typing import Any, Final, Generic
-from weakref import WeakSet
 
 import trio
 
@@ -36,7 +35,7 @@ from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.location import Location, Port
 from pullstream.engine.sidecar.nesting import Mirrored
 from pullstream.engine.sidecar.waiting import Watch
 from pullstream.errors import (
@@ -86,9 +85,10 @@ class Edge(Generic[T]):
 
         Empty once they have ended.
         """
-        self.first_end: End | None = None
-        self.further_ends: WeakSet[End] | None = None
-        """The other ends, held weakly: a task may take a lane for a single ask, and only its user keeps it alive."""
+        self.port: Port
+        """The input of the module downstream."""
+        self.shared = False
+        """Whether that module has taken further lanes."""
         own = module.__overrides__
         traits = self.traits = location.traits
         self.origin = not (inputs or traits.follows)
@@ -148,13 +148,6 @@ class Edge(Generic[T]):
     def open(self) -> bool:
         """Whether nothing has ended the edge yet."""
         return self._requests.state is OPEN
-
-    @property
-    def ends(self) -> "Iterator[End]":
-        """The downstream ends."""
-        if self.first_end is not None:
-            yield self.first_end
-        yield from self.further_ends or ()
 
     @property
     def asked(self) -> bool:
@@ -332,7 +325,7 @@ class Edge(Generic[T]):
     def wakes(self, wake: Callable[[], object]) -> bool:
         """Call `wake` when another poll is worthwhile, after one returned WAIT in this step; see `Lane.wakes`."""
         must_wait, self._must_wait = self._must_wait, False
-        if not must_wait or self.further_ends or not method_of(self.module, "__wakes__")(wake):
+        if not must_wait or self.shared or not method_of(self.module, "__wakes__")(wake):
             return False
         self.wake, self._awaited = wake, True
         return True
@@ -470,8 +463,8 @@ class Edge(Generic[T]):
             self._end_now(failure)
 
     def _end_now(self, failure: BaseException | None) -> None:
-        if failure is not None and not self.relayed(failure):
-            blame(failure, self._name())
+        if failure is not None:
+            self._blame(failure)
         self._end_by(Event.END if failure is None else Event.FAIL, failure)
         self.run.spawn(self._carry_out)
 
@@ -521,10 +514,8 @@ class Edge(Generic[T]):
         else:
             try:
                 if requests.state is OPEN:
-                    if failure is not None and not self.relayed(failure):
-                        blame(failure, self._name())
-                        if isinstance(self.module, Suspended):
-                            lead_to(failure, method_of(self.module, "suspended_at")())
+                    if failure is not None and self._blame(failure) and isinstance(self.module, Suspended):
+                        lead_to(failure, method_of(self.module, "suspended_at")())
                     requests.working = False
                     if cancelled:
                         self._end_cancelled()
@@ -705,8 +696,9 @@ class Edge(Generic[T]):
         requests, release_failure = self._requests, self._release_failure
         self.run.sources.pop(self, None)
         if requests.below:
-            for end in self.ends:
-                end.settle()
+            for claim in self.port.in_flight:
+                if isinstance(claim, End):
+                    claim.settle()
             self.location.abandon(requests.failure)
         else:
             if release_failure is not None:
@@ -735,18 +727,20 @@ class Edge(Generic[T]):
         failed = any(edge.raised(exc) for edge in self._above())
         return failed or exc is self.scope.sidecar.summary_failure or bool(method_of(self.module, "relayed")(exc))
 
-    def _name(self) -> str:
-        """The name for the note on a failure raised here."""
-        return method_of(self.module, "culprit")() or str(self.location)
+    def _blame(self, failure: BaseException) -> bool:
+        """Note on a failure that it was raised here; False if the module only passed it on."""
+        own = not self.relayed(failure)
+        if own:
+            blame(failure, method_of(self.module, "culprit")() or str(self.location))
+        return own
 
     def _keep(self, exc: BaseException) -> None:
         """Keep an exception of the release until the ending is confirmed. The first one gets notes about all others."""
         if self.raised(exc):
             return
         # A failure from elsewhere has its note already, and a ReleaseTimeout names its module itself.
-        named = isinstance(exc, ReleaseTimeout) or any(map(is_blame, getattr(exc, "__notes__", ())))
-        if not (named or self.relayed(exc)):
-            blame(exc, self._name())
+        if not (isinstance(exc, ReleaseTimeout) or any(map(is_blame, getattr(exc, "__notes__", ())))):
+            self._blame(exc)
         if self._release_failure is None:
             self._release_failure = exc
         else:

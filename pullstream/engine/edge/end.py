@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Sequence
 from typing import Any
-from weakref import WeakSet
 
 from typing_extensions import override
 
@@ -26,12 +25,6 @@ class End(Claim):
         """Whether the terminal answer was given here."""
         self.whole = False
         """Whether the asker takes a multi-time batch whole, rather than one time after another."""
-        if edge.first_end is None:
-            edge.first_end = self
-        elif edge.further_ends is None:
-            edge.further_ends = WeakSet([self])
-        else:
-            edge.further_ends.add(self)
 
     def settle(self) -> None:
         """Acknowledge everything in flight here; called in the step that answers its results, or holds them."""

@@ -281,6 +281,7 @@ class Lane(End, Reader[T_co]):
         if self.edge.wake is not None:
             # A module wakes one lane only: with two, each asks, and waits for its turn.
             self.edge.wake()
+        self.edge.shared = True
         lane = Lane(self.edge, self.port)
         lane.hand_over(None)
         return lane
@@ -306,6 +307,7 @@ def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
     if observer is not None and edge.observer is None:
         edge.observer = observer.edge(edge, port)
     edge.location.outs = (*edge.location.outs, port)
+    edge.port = port
     lane = port.claim = Lane(edge, port)
     return lane
 

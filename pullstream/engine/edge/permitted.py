@@ -43,5 +43,4 @@ def may_answer(location: Location, inputs: Sequence[End], time: Hashable) -> boo
     if any(end.covers(time) for end in inputs) or location.holds(time):
         return True
     # Batches received by further lanes of the inputs count as well.
-    ports = {end.port for end in inputs}
-    return any(end.port in ports and end.covers(time) for above in inputs for end in above.edge.ends)
+    return any(isinstance(claim, End) and claim.covers(time) for end in inputs for claim in end.port.in_flight)
