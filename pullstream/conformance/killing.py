@@ -133,29 +133,23 @@ class _KillTrial:
         """The times for which `commit` had returned before the last kill."""
 
     def judged(self, root: Path, number: int | None, dice: random.Random) -> KillReport:
-        whole = root / "whole"
-        whole.mkdir()
-        steps, where = self._life(whole, None, journal=False, limit=TIMES * PER_TIME)
+        steps, where = self._life(root / "whole", None, journal=False, limit=TIMES * PER_TIME)
         if steps is None:
             raise PullstreamError(f"the sink fails without being killed: {where}")
         if steps == 0:
             raise PullstreamError("the sink is not a Committer, so kills() has no steps at which to kill it")
-        self._expected = self._seen(whole)
+        self._expected = self._seen(root / "whole")
         if len(self._expected) != TIMES:
             raise PullstreamError(f"read() must return the values of {TIMES} times, but got {dict(self._expected)!r}")
-        split = root / "split"
-        split.mkdir()
-        steps, where = self._life(split, None, journal=False)
-        wrong = where if steps is None else self._difference(self._seen(split), self._expected, "")
+        steps, where = self._life(root / "split", None, journal=False)
+        wrong = where if steps is None else self._difference(self._seen(root / "split"), self._expected, "")
         if steps is None or wrong:
             return KillReport(0, 0, (f"not killed, but with a time's values in several batches: {wrong}",))
         places = range(steps) if number is None else sorted(dice.sample(range(steps), min(number, steps)))
         findings: list[str] = []
         count = 0
         for at, place in enumerate(places):
-            folder = root / str(place)
-            folder.mkdir()
-            killed, found = self._series(folder, place, dice, journal=at % 2 == 1)
+            killed, found = self._series(root / str(place), place, dice, journal=at % 2 == 1)
             count += killed
             findings += [found] if found else []
         return KillReport(count, steps, tuple(findings))
@@ -200,7 +194,7 @@ class _KillTrial:
 
     def _life(self, folder: Path, kill_at: int | None, *, journal: bool, limit: int = SPLIT) -> tuple[int | None, str]:
         """Run the sink once; return its number of steps, or where it was killed or why it failed."""
-        (folder / "target").mkdir(exist_ok=True)
+        (folder / "target").mkdir(parents=True, exist_ok=True)
         last = folder / "last"
 
         def live() -> int:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Self
 
 import attrs
-from more_itertools import interleave_longest
+from more_itertools import interleave_longest, map_reduce
 
 from pullstream.checker.rules import RULES
 from pullstream.conformance.cells import Cell
@@ -108,9 +108,7 @@ class Report:
 
     def first(self, number: int = 3) -> Sequence[Finding]:
         """Return some findings: the simplest for each module and rule before any other."""
-        kinds: dict[tuple[str, str], list[Finding]] = {}
-        for finding in self.findings:
-            kinds.setdefault((finding.subject, finding.rule), []).append(finding)
+        kinds = map_reduce(self.findings, lambda finding: (finding.subject, finding.rule))
         return list(islice(interleave_longest(*kinds.values()), number))
 
     def shown(self, again: Callable[[Finding], str], number: int = 3, spoken: Callable[[str], str] = str) -> str:

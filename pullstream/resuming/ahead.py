@@ -1,5 +1,6 @@
 """Looking ahead: how far a source must advance before more is complete, if nothing else changes."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
@@ -118,10 +119,7 @@ class Ahead:
                 if high == last:
                     return None
                 low, high, step = high, min(high + step, last), 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if fulfils(middle) else (middle, high)
-        return high
+        return low + 1 + bisect_left(range(low + 1, high), x=True, key=fulfils)
 
     def _move(self, time: Hashable) -> None:
         tracker = self._tracker

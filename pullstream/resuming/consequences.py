@@ -6,6 +6,7 @@ matters: for a sliding window, the last window that the value is in.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import total_ordering
 from typing import Any, Final, final
 
 import attrs
@@ -19,6 +20,7 @@ from pullstream.timely import Antichain, Summary, TimelyError
 
 
 @final
+@total_ordering
 class Last:
     """The time after all others; as a component, the last one within an outer time.
 
@@ -28,17 +30,8 @@ class Last:
 
     __slots__ = ()
 
-    def __le__(self, other: object) -> bool:
-        return other is self
-
     def __lt__(self, other: object) -> bool:
         return False
-
-    def __ge__(self, other: object) -> bool:
-        return True
-
-    def __gt__(self, other: object) -> bool:
-        return other is not self
 
     @override
     def __eq__(self, other: object) -> bool:

@@ -118,14 +118,15 @@ class Judge:
         self._now: dict[int, tuple[Any, ...]] = dict.fromkeys(self._names, ())
         self._least: object = None
         self._events = 0
-        self._unjudged: list[Objection] = []
+        self.objections: list[Objection] = []
+        """Objections beside those of the model."""
         self._until: tuple[int, str] | None = None
 
     def verdict(self) -> Verdict:
         """Return the verdict on the events so far."""
         replayed = self._replay
         objections = [Objection(wrong.index, wrong.rule, wrong.because) for wrong in replayed.violations]
-        objections = sorted([*objections, *self._unjudged], key=lambda objection: objection.event)
+        objections = sorted([*objections, *self.objections], key=lambda objection: objection.event)
         return Verdict(objections, self._events, replayed.completions, self._until)
 
     def see(self, number: int, kind: str, about: Sequence[Any]) -> None:
@@ -137,7 +138,7 @@ class Judge:
             except (TypeError, TimelyError, NotInTrace) as exc:
                 self._until = number, str(exc)
             except Exception as exc:  # noqa: BLE001 - an unknown place, or an invalid event
-                self._unjudged.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
+                self.objections.append(Objection(number, "cannot be judged", f"{type(exc).__name__}: {exc}"))
 
     def moved(self) -> Iterable[tuple[int, tuple[Any, ...]]]:
         """Return the places whose frontier has moved since the last call, and their frontiers."""
@@ -223,17 +224,13 @@ def judge(trace: Trace) -> Verdict:
 
     An incomplete trace, whose writer was killed, is judged as far as it goes.
     """
-    table = StepResults.read(trace.sends)
-    model, edges = Judge(trace.header, {}, table), Edges()
-    found: list[Objection] = []
+    model, edges = Judge(trace.header, {}, StepResults.read(trace.sends)), Edges()
     for number, _, kind, *about in trace.events:
         try:
             was = with_times(kind, about, decode)
         except (TypeError, ValueError, ArithmeticError) as exc:
-            found.append(Objection(number, "cannot be judged", f"it is not a valid {kind}: {exc}"))
+            model.objections.append(Objection(number, "cannot be judged", f"it is not a valid {kind}: {exc}"))
             continue
         model.see(number, kind, was)
-        found += [Objection(number, rule, what) for rule, what in edges.see(kind, about)]
-    verdict = model.verdict()
-    objections = sorted([*verdict.objections, *found], key=lambda objection: objection.event)
-    return attrs.evolve(verdict, objections=objections)
+        model.objections += [Objection(number, rule, what) for rule, what in edges.see(kind, about)]
+    return model.verdict()

@@ -254,9 +254,8 @@ class Quota:
     """
 
     def __init__(self, capacity: int) -> None:
-        Count(1)(Call("Quota", name="capacity"), capacity)
-        self._capacity = capacity
         self.grip = Grip[_Gate]("Quota")
+        self.capacity = capacity
 
     @property
     def capacity(self) -> int:

@@ -68,8 +68,8 @@ class PerTime(Notified, Inline, Generic[S]):
             for run in self.apart(batch):
                 self.add(run.time, self._state(run.time), run.values)
             return
-        times, values = batch.times, countable(batch)
-        states = [self._state(time) for time in times]
+        times, values, known = batch.times, countable(batch), self.states
+        states = [known[time] if time in known else self._state(time) for time in times]
         try:
             self.add_each(times, states, values)
         except BaseException:

@@ -1,6 +1,7 @@
 """`unique_by_time`, `sort_by_time` and `accumulate`: the values of each time deduplicated, sorted, or folded."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import repeat
 from operator import itemgetter
 from typing import Annotated, Any, overload
 
@@ -10,96 +11,76 @@ from pullstream.blueprint import Emits, Key, Transformer
 from pullstream.blueprint.parts import Function, Same
 from pullstream.blueprint.variables import A, K, R, V
 from pullstream.decorators import opens, transformer
-from pullstream.engine.interfaces import Inline
-from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fused import result_of
-from pullstream.engine.parts.notified import Notified
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CapabilityError
 from pullstream.failures import Caught, caught
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
 from pullstream.modules.folds.fold import Emitted, Fold, a_fold, itself
-from pullstream.modules.folds.reduce import PerTime, value_by_value
+from pullstream.modules.folds.reduce import PerTime
 from pullstream.modules.values.on_error import OnError, catches, guarded
-from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import BEGINNING, less_equal
 
 
-class _UniqueByTime(Notified, Inline):
+class _UniqueByTime(PerTime[set[Hashable]]):
+    """Emits values with new keys at once, and keeps only the keys."""
+
     own_pace = False
 
     def __init__(self, key: Callable[[Any], Hashable], on_error: object) -> None:
         super().__init__()
         self._key = key
         self._catches = catches(on_error)
-        self._seen: dict[Hashable, set[Hashable]] = {}
 
     @override
-    def receive(self, batch: Batch[Any]) -> None:
-        if not batch.uniform and value_by_value(batch):
-            self._receive_each(batch)
-            return
-        for run in self.apart(batch):
-            self._receive(run.time, run.values)
+    def new(self) -> set[Hashable]:
+        return set()
 
-    def _receive(self, time: Hashable, values: Sequence[Any]) -> None:
-        if time not in self._seen:
-            self.remind(time)
-            self._seen[time] = set()
-        seen, key = self._seen[time], self._key
+    @override
+    def notify(self, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
+        # Nothing is emitted later, so nothing is held.
+        self.remind(time, before=before)
+
+    @override
+    def add(self, time: Hashable, state: set[Hashable], values: Sequence[Any]) -> None:
         new: list[Any] = []
         try:
-            for value in values:
-                try:
-                    if (name := key(value)) in seen:
-                        continue
-                    if not seen:
-                        # The first key shows whether the function returns coroutines.
-                        result_of(key, name)
-                except Exception as exc:
-                    if not self._catches:
-                        raise
-                    new.append(caught(value, exc))
-                else:
-                    seen.add(name)
-                    new.append(value)
+            self._add((repeat(time), repeat(state), values), new, [])
         finally:
             self.give(time, new)
 
-    def _receive_each(self, batch: Batch[Any]) -> None:
-        everything, key = self._seen, self._key
-        times: list[Hashable] = []
+    @override
+    def add_each(self, times: Sequence[Hashable], states: Iterable[set[Hashable]], values: Iterable[Any]) -> None:
         new: list[Any] = []
-        values = countable(batch)
+        new_times: list[Hashable] = []
         try:
-            for time, value in zip(batch.times, values, strict=False):
-                seen = everything.get(time)
-                if seen is None:
-                    self.remind(time)
-                    seen = everything[time] = set()
-                try:
-                    if (name := key(value)) in seen:
-                        continue
-                    if not seen:
-                        result_of(key, name)
-                    seen.add(name)
-                    new.append(value)
-                except Exception as exc:
-                    if not self._catches:
-                        raise
-                    new.append(caught(value, exc))
-                times.append(time)
-        except BaseException:
-            self.taken = before_last(batch, values)
-            raise
+            self._add((times, states, values), new, new_times)
         finally:
-            self.give_many(times, new)
+            self.give_many(new_times, new)
+
+    def _add(self, arrived: tuple[Iterable[Any], ...], new: list[Any], new_times: list[Hashable]) -> None:
+        """Note the keys of values, each with its time and state, and add the new values to `new`."""
+        key = self._key
+        for time, seen, value in zip(*arrived, strict=False):
+            try:
+                if (name := key(value)) in seen:
+                    continue
+                if not seen:
+                    # The first key shows whether the function returns coroutines.
+                    result_of(key, name)
+                seen.add(name)
+                new.append(value)
+            except Exception as exc:
+                if not self._catches:
+                    raise
+                new.append(caught(value, exc))
+            new_times.append(time)
 
     @override
-    def complete(self, time: Hashable) -> None:
-        del self._seen[time]
+    def results(self, time: Hashable, state: set[Hashable]) -> Sequence[Any]:
+        return ()
 
 
 @transformer
