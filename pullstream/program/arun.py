@@ -1,7 +1,6 @@
 """`arun`: await a run in an asyncio or trio program."""
 
 import asyncio
-import atexit
 import contextvars
 import threading
 from collections.abc import Coroutine
@@ -18,6 +17,7 @@ from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program import wanted
+from pullstream.program.at_exit import AT_EXIT
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Companion, Running, check_limits
 
@@ -103,7 +103,7 @@ class _AwaitedRun(Generic[R]):
     async def ended(self) -> R:
         """Wait for the end, through any cancellation, and return the result."""
         cancelled: asyncio.CancelledError | None = None
-        atexit.register(self._close)
+        AT_EXIT[self._close] = None
         self._thread.start()
         while not self._ended.done():
             try:
@@ -111,7 +111,7 @@ class _AwaitedRun(Generic[R]):
             except asyncio.CancelledError as exc:
                 cancelled = exc
                 self._stop()
-        atexit.unregister(self._close)
+        AT_EXIT.pop(self._close, None)
         self._thread.join()
         failure, self._failure = self._failure, None
         if cancelled is not None:

@@ -1,7 +1,6 @@
 """`iterate`: read a source in a plain `for`; the stream runs under trio in a background thread."""
 
 import asyncio
-import atexit
 import contextvars
 import signal
 import sys
@@ -26,6 +25,7 @@ from pullstream.engine.runtime.interrupts import Interrupts, current_task, runs_
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program.aiterate import Reading, reading
+from pullstream.program.at_exit import AT_EXIT
 from pullstream.program.running import check_limits
 from pullstream.protocol import DONE, Done
 
@@ -177,7 +177,7 @@ class _Producer(Generic[T]):
 
     def start(self) -> None:
         """Start the program."""
-        atexit.register(self.close)
+        AT_EXIT[self.close] = None
         self._thread.start()
 
     def next(self) -> Sequence[T] | Done:
@@ -208,7 +208,7 @@ class _Producer(Generic[T]):
             raise
         finally:
             self._waiting = False
-            atexit.unregister(self.close)
+            AT_EXIT.pop(self.close, None)
         self._thread.join()
         while not self._answers.empty():
             answer = self._answers.get()

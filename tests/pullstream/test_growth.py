@@ -1,5 +1,7 @@
 """Nothing grows for ever: what a run keeps for its times and its lanes does not add up, even if nobody watches."""
 
+import asyncio
+import atexit
 import gc
 import sys
 import time
@@ -17,6 +19,7 @@ from pullstream.engine.runtime.deadlock import DeadlockDetector
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.sidecar.waiting import Requests
+from pullstream.program.at_exit import AT_EXIT
 from pullstream.program.times_done import TimesDone
 from tests.pullstream.common import READY, after, never, script
 from tests.pullstream.counting import stop_clocks
@@ -252,6 +255,20 @@ async def test_a_waiting_task_keeps_no_processed_values(module, asks, edge, auto
         gc.collect()
         assert [thing() for thing in there] == [None, None]
         await reader.abort()
+
+
+def test_ended_streams_leave_nothing_for_the_end_of_the_program():
+    """`atexit` keeps a place for each function that it was ever given, and passes over all of them to remove one."""
+
+    def run():
+        assert list(ps.iterate(ps.values([1]))) == [1]
+        assert asyncio.run(ps.arun(ps.pipe(ps.values([1]), ps.collect()))) == [1]
+
+    run()
+    before = atexit._ncallbacks()
+    run()
+    assert atexit._ncallbacks() == before
+    assert not AT_EXIT
 
 
 def test_an_ended_inner_source_keeps_no_collection():
