@@ -5,8 +5,8 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from pullstream import CompositionError, PullstreamError
-from pullstream.authoring import Call, Site, nearest, of_extra
+from pullstream import PullstreamError
+from pullstream.authoring import Call, nearest, of_extra
 
 UNFINISHED: Final = (".part", ".tmp", ".temp", ".partial", ".crdownload", ".filepart", ".swp", "~")
 """Name endings of files that are still being written."""
@@ -93,14 +93,13 @@ def url_argument(module: str, path: str) -> None:
         protocol = part.partition("://")[0] if "://" in part else part if word else ""
         if not protocol:
             continue
+        get = fsspec().get_filesystem_class
         try:
-            fsspec().get_filesystem_class(protocol)
-        except FsspecMissing:
-            raise
+            get(protocol)
         except ImportError as exc:
-            raise CompositionError(f"{module}({path!r}) at {Site.here()}: {exc}") from None
+            raise Call(module).refuse(f"got {path!r}: {exc}") from None
         except ValueError:
-            raise CompositionError(
-                f"{module}({path!r}) at {Site.here()}: fsspec has no file system for {protocol}://. "
-                f"fsspec.available_protocols() lists those it has"
+            raise Call(module).refuse(
+                f"got {path!r}, but fsspec has no file system for {protocol}://. fsspec.available_protocols() lists "
+                f"those it has"
             ) from None

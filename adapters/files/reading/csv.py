@@ -1,12 +1,11 @@
 """`read_csv`."""
 
 from collections.abc import Generator, Iterator, Sequence
-from copy import copy
 from functools import cache, partial
 from inspect import getmembers, isgetsetdescriptor
 from itertools import chain
 from pathlib import PurePath
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 import attrs
 from typing_extensions import Unpack, override
@@ -154,10 +153,10 @@ class _ParserOptions:
     """pyarrow's CSV reader with the options of a format."""
 
     def __init__(self, format: CsvFormat) -> None:
-        self._parse = _anew(format.parse)
+        self._parse = _changed(format.parse)
         self._convert = format.convert
         self._headless = format.read.autogenerate_column_names
-        self._lenient = _anew(format.parse, invalid_row_handler=_left_out)
+        self._lenient = _changed(format.parse, invalid_row_handler=_left_out)
 
     def names(self, file: File, row: bytes, line: int) -> list[str]:
         """The columns that a header names, or f0, f1, ... for a file without a header."""
@@ -308,19 +307,12 @@ def _refuse_json(module: str, paths: Sequence[str]) -> None:
             raise Call(module).refuse(f"got {path!r}, which is JSON Lines: use read_jsonl")
 
 
-def _anew(parse: Any, **changes: Any) -> Any:
-    """New parse options with some changes. A copy would call a handler that is None, and print the error."""
-    kind: Any = pa.csv.ParseOptions
-    return kind(**{name: getattr(parse, name) for name in _names(kind)} | changes)
+def _changed(options: Any, **changes: Any) -> Any:
+    """New options with some changes. A copy would call a row handler that is None, and print the error."""
+    kind = cast("Any", type(options))
+    return kind(**{name: getattr(options, name) for name in _names(kind)} | changes)
 
 
 @cache
 def _names(kind: Any) -> Sequence[str]:
     return [name for name, _ in getmembers(kind, isgetsetdescriptor)]
-
-
-def _changed(options: Any, **changes: Any) -> Any:
-    changed = copy(options)
-    for name, value in changes.items():
-        setattr(changed, name, value)
-    return changed

@@ -208,9 +208,9 @@ def arrow_types(schema: Any) -> dict[str, Any]:
 
 
 def decoded(data: bytes) -> str | None:
-    """Decode lines as UTF-8; None if they are not valid."""
+    """Decode lines as UTF-8, with line feeds as line ends; None if they are not valid."""
     try:
-        return data.decode()
+        return data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         return None
 

@@ -39,8 +39,6 @@ def _values(columns: tuple[str, ...] | None, file: File, block: Block, start: St
     if text is None:
         yield from one_by_one(file, block.lines, block.line, start, parse, blank=False)
         return
-    if "\r\n" in text:
-        text = text.replace("\r\n", "\n")
     at, line = 0, block.line
     while at < len(text):
         values, end = _scanned(text, at)

@@ -22,7 +22,7 @@ def _lines(file: File, block: Block, start: Start | None) -> Iterator[Values | B
     if text is None:
         yield from one_by_one(file, block.lines, block.line, start, bytes.decode, blank=True)
         return
-    lines = (text.replace("\r\n", "\n") if "\r\n" in text else text).split("\n")
+    lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     elif lines[-1].endswith("\r"):

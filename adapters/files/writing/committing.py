@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import trio
 from typing_extensions import Unpack, override
 
-from pullstream import Batch, CompositionError, Context, Sink
+from pullstream import Batch, Context, Sink
 from pullstream.authoring import LOG, Call, Committer, Count, Module, Site
 
 from ...sinks import SinkBody
@@ -121,16 +121,17 @@ def writer(
     if place.is_url:
         url_argument(module, place.template)
     key_argument(module, options.get("key"), wanted="key" in place.fields, rows=rows)
-    Count(1)(Call(module, name="open_files"), options.get("open_files", 64))
+    call = Call(module, name="open_files")
+    Count(1)(call, options.get("open_files", 64))
     if place.grows and not format.grows:
-        raise CompositionError(
-            f"{module}({place.template!r}) at {Site.here()}: a file of this format cannot be extended later. Add "
-            f"{{time}} to the target, for one file per time; values without an assigned time are at the time 0"
+        raise call.refuse(
+            f"got the target {place.template!r}, but a file of this format cannot be extended later. Add {{time}} to "
+            f"the target, for one file per time; values without an assigned time are at the time 0"
         )
     if place.grows and place.is_url:
-        raise CompositionError(
-            f"{module}({place.template!r}) at {Site.here()}: a file at a URL cannot grow; add {{time}} to the target, "
-            f"or write to a local path"
+        raise call.refuse(
+            f"got the target {place.template!r}, but a file at a URL cannot grow: add {{time}} to the target, or write "
+            f"to a local path"
         )
     given: Any = {**options, "manifest": _manifest(module, options.get("manifest"))}
     plan = WritePlan(place, format, f"{module}() at {Site.here()}", **given)

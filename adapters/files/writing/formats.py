@@ -20,7 +20,7 @@ from ...arrow.columns import nested
 from ..names import CODECS, compression_argument
 from .disk import Disk, Out
 from .raw import Raw, RawBytes, RawRows
-from .target import suffixes
+from .target import suffix as suffix_of
 
 Codec: TypeAlias = Literal["gzip", "zstd", "bz2", "xz"]
 Compression: TypeAlias = Literal["infer", "gzip", "zstd", "bz2", "xz"] | None
@@ -34,7 +34,7 @@ def codec_argument(module: str, target: object, compression: object) -> Codec | 
     given: Any = compression
     if given != "infer":
         return given
-    suffix = (suffixes(str(target)) or [""])[-1].lower()
+    suffix = suffix_of(target).lower()
     if suffix in CODECS and suffix not in BY_SUFFIX:
         raise Call(module).refuse(
             f"got the target {str(target)!r}: readers expect compressed data in {suffix}, which it cannot write. Use "

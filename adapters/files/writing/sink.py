@@ -191,7 +191,8 @@ class FilesWriter:
                     part.raw.spill()
             if self._loose > LOOSE or self._held > MEMORY:
                 self._relieve()
-        self._count()
+        self._held = sum(part.raw.held for part in self._pending())
+        self._loose = sum(part.raw.loose for part in self._pending())
 
     def _relieve(self) -> None:
         """Reduce the memory to half of the limit; evict few large targets rather than many small ones."""
@@ -205,10 +206,6 @@ class FilesWriter:
                 break
             held -= part.raw.held
             part.raw.spill()
-
-    def _count(self) -> None:
-        self._held = sum(part.raw.held for part in self._pending())
-        self._loose = sum(part.raw.loose for part in self._pending())
 
     def _pending(self) -> list[PendingFile]:
         return [part for parts in self._parts.values() for part in parts.values()]

@@ -7,14 +7,13 @@ from typing import Any, Literal
 from typing_extensions import Unpack
 
 import pullstream as ps
-from pullstream import CompositionError
-from pullstream.authoring import Call, Count, OneOf, Site
+from pullstream.authoring import Call, Count, OneOf
 
 from ...arrow import Schema, pa, schema_argument
 from ..names import CODECS
 from .committing import WriteOptions, writer
 from .formats import ArrowTable, Compression, CsvTable, ParquetTable, WrittenTable, codec_argument
-from .target import suffixes
+from .target import suffix
 
 _CSV_UNIT = 1 << 15
 """The number of CSV rows encoded at once; the first unit determines a file's columns."""
@@ -149,13 +148,11 @@ def write_arrow(
 
 def _writable(format: WrittenTable) -> WrittenTable:
     if format.schema is not None and (why := format.refusal(format.schema)):
-        raise CompositionError(f"{format.module}() at {Site.here()}: {why}")
+        raise Call(format.module).refuse(f"got a schema in which {why}")
     return format
 
 
 def _no_suffix(module: str, target: str | os.PathLike[str]) -> None:
-    last = (suffixes(str(target)) or [""])[-1]
+    last = suffix(target)
     if last.lower() in CODECS:
-        raise CompositionError(
-            f"{module}() at {Site.here()}: such files are compressed internally; set compression=, and drop {last}"
-        )
+        raise Call(module).refuse(f"compresses its files internally: set compression=, and drop {last}")

@@ -12,8 +12,7 @@ from unicodedata import normalize
 import attrs
 from typing_extensions import override
 
-from pullstream import CompositionError
-from pullstream.authoring import Site
+from pullstream.authoring import Call
 
 from ..names import is_hidden, not_a_name, too_long
 from .refusals import FileTargetError
@@ -83,31 +82,29 @@ class Target:
     @classmethod
     def of(cls, module: str, template: Any) -> "Target":
         """Make a target; a template that cannot name files is refused."""
-        where = f"{module}() at {Site.here()}"
         text: Any = template.__fspath__() if hasattr(template, "__fspath__") else template
+        given = f"got the target {text!r}"
+        refuse = Call(module).refuse
         if not isinstance(text, str) or not text or text.endswith("/") or "\0" in text:
-            raise CompositionError(
-                f"{where} got the target {text!r}, which does not name a file; write one like 'out/{{time}}.jsonl'"
-            )
+            raise refuse(f"{given}, which does not name a file; write one like 'out/{{time}}.jsonl'")
         text = text.removeprefix("file://").removeprefix("local://")
         try:
             fields = _fields(text)
         except ValueError as exc:
-            raise CompositionError(f"{where}, target {text!r}: {exc}; write {{{{ for a literal brace") from None
+            raise refuse(f"{given}: {exc}; write {{{{ for a literal brace") from None
         if extra := ", ".join(f"{{{name}}}" for name in sorted(fields - _FIELDS)):
-            raise CompositionError(f"{where}, target {text!r}: unknown field {extra}; use {{time}} and {{key}}")
+            raise refuse(f"{given}: unknown field {extra}; use {{time}} and {{key}}")
         if wrong := _empty_format(text):
-            raise CompositionError(
-                f"{where}, target {text!r}: the format of {wrong} has an empty part beside a /; each part of a "
-                f"format must give the name of a folder or of the file, as in {{time:%Y/%m}}"
+            raise refuse(
+                f"{given}: the format of {wrong} has an empty part beside a /; each part of a format must give the "
+                f"name of a folder or of the file, as in {{time:%Y/%m}}"
             )
         sample = _sample(text, _FILLED)
         above = sample.partition(_FILLED)[0].count("/")
         # It would undo the separation of times and keys.
         if fields and ".." in sample.split("/")[above:]:
-            raise CompositionError(
-                f"{where}, target {text!r}: .. after a field leads out of the folder that the field names; write the "
-                f"target without it"
+            raise refuse(
+                f"{given}: .. after a field leads out of the folder that the field names; write the target without it"
             )
         return cls(module, text, frozenset(fields))
 
@@ -206,6 +203,6 @@ class Names:
         return (normalize("NFC", path).casefold() if self.folds else path).encode(errors="surrogateescape")
 
 
-def suffixes(path: str) -> Sequence[str]:
-    """The suffixes of a file name: `.csv`, `.gz`."""
-    return Path(path.replace("{", "").replace("}", "")).suffixes
+def suffix(target: object) -> str:
+    """The last suffix of a target's name: `.csv`, `.gz`."""
+    return Path(str(target).replace("{", "").replace("}", "")).suffix

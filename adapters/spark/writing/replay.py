@@ -40,7 +40,7 @@ class ReplayFile:
         self._turn = threading.Lock()
         self._ends = [0]
         self._wanted = 0
-        self._changed = trio.Event()
+        self._changed = trio.lowlevel.ParkingLot()
 
     def close(self) -> None:
         """Close the file; a read that has not finished gets no more rows."""
@@ -56,7 +56,7 @@ class ReplayFile:
                 nursery.cancel_scope.cancel()
         finally:
             self.over = True
-            self._change()
+            self._changed.unpark_all()
         return self.failure
 
     def _sink(self, packing: Packing, nursery: trio.Nursery) -> Body:
@@ -64,7 +64,7 @@ class ReplayFile:
             gather = BatchJoiner(upstream, ctx, nursery)
             while True:
                 while self._wanted < len(self._ends):
-                    await self._changed.wait()
+                    await self._changed.park()
                 with ExitStack() as held:
                     values = await gather.values(held)
                     if not values:
@@ -83,7 +83,7 @@ class ReplayFile:
             )
         await in_thread(self._append, batch)
         self._ends.append(begin + len(batch))
-        self._change()
+        self._changed.unpark_all()
 
     def _append(self, batch: memoryview) -> None:
         where = tempfile.gettempdir()
@@ -103,9 +103,9 @@ class ReplayFile:
             if self.over:
                 return None
             self._wanted = max(self._wanted, number + 1)
-            self._change()
+            self._changed.unpark_all()
             with trio.move_on_after(GONE_SECONDS) as waiting:
-                await self._changed.wait()
+                await self._changed.park()
             if waiting.cancelled_caught and not await alive():
                 return None
         begin, end = self._ends[number : number + 2]
@@ -114,7 +114,3 @@ class ReplayFile:
     def ends_before(self, number: int) -> bool:
         """Whether the source has ended before the batch with a number."""
         return self.over and number + 1 >= len(self._ends)
-
-    def _change(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()

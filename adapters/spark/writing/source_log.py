@@ -52,7 +52,7 @@ class SourceLog:
     ) -> None:
         self.failure: BaseException | None = None
         self.withdrawn = False
-        self.changed = trio.Event()
+        self._changed = trio.lowlevel.ParkingLot()
         self._begun = trio.Event()
         self._begins = False
         self._name = secrets.token_hex(8)
@@ -129,7 +129,7 @@ class SourceLog:
         rows = self._rows if most is None else min(most, self._rows)
         self._planned = self._from = begin
         self._wanted = begin + rows
-        self._change()
+        self._changed.unpark_all()
         await self._gather(begin, rows)
         end = self._end(begin, rows)
         if end == begin and self.failure is not None:
@@ -146,7 +146,7 @@ class SourceLog:
             if self._end(begin, rows) > begin:
                 deadline = min(deadline, trio.current_time() + GATHER_SECONDS)
             with trio.move_on_at(deadline) as waiting:
-                await self.changed.wait()
+                await self._changed.park()
             if waiting.cancelled_caught:
                 return
 
@@ -156,7 +156,7 @@ class SourceLog:
         # A journal may continue from a place before the one that Spark has committed.
         self._committed = max(self._committed, number if self._journal else min(number, self._there))
         self._forget()
-        self._change()
+        self._changed.unpark_all()
 
     async def slice(self, begin: Offset, end: Offset) -> list[Any]:
         """Return the values between two offsets; a restarted query may need values that were planned before."""
@@ -170,9 +170,9 @@ class SourceLog:
         if self._journal is None:
             return
         self._wanted = max(self._wanted, number)
-        self._change()
+        self._changed.unpark_all()
         while self._there < number and not self._over:
-            await self.changed.wait()
+            await self._changed.park()
         if self._there < number and self.failure is not None:
             raise self.failure
 
@@ -241,7 +241,7 @@ class SourceLog:
         finally:
             self._held.clear()
             self._begun.set()
-            self._change()
+            self._changed.unpark_all()
         return self.failure
 
     async def fill(self, upstream: Reader[Any], ctx: Context) -> Offset:
@@ -253,9 +253,9 @@ class SourceLog:
         self._begun.set()
         await (self._take_times if self._by_times else self._take_values)(upstream, ctx)
         self._ended = True
-        self._change()
+        self._changed.unpark_all()
         while self._values:
-            await self.changed.wait()
+            await self._changed.park()
         return self._offset(self._base)
 
     async def wanted(self) -> int:
@@ -264,7 +264,7 @@ class SourceLog:
             # An earlier run with this journal had ended: the source ends without values.
             return 1
         while not (room := self._room()):
-            await self.changed.wait()
+            await self._changed.park()
         return room
 
     def _room(self) -> int:
@@ -302,11 +302,7 @@ class SourceLog:
         self._values.extend(values)
         self._held.append((self._there, held))
         self._forget()
-        self._change()
-
-    def _change(self) -> None:
-        self.changed.set()
-        self.changed = trio.Event()
+        self._changed.unpark_all()
 
 
 @transformer
