@@ -100,21 +100,21 @@ class Assembly:
         return Consumer(self.scope, last, cast("Body", made), kernel)
 
     def place(self, kernel: Kernel[Any], modules: Sequence[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
-        """Place a kernel after `upstream` and its own sources."""
-        upstreams = [] if upstream is None else [upstream]
-        for source in traits_of(kernel).sources:
-            upstreams.append(self.stream(source.modules, None))  # noqa: PERF401 - most have none
-        self.install(kernel, tuple(map(named, modules)), modules[-1].site, upstreams)
-        if not upstreams:
-            self.scope.run.begin_source(kernel.edge)
+        """Place a kernel after `upstream`."""
+        self.install(kernel, list(map(named, modules)), modules[-1].site, [] if upstream is None else [upstream])
+        if not kernel.__edge__.inputs:
+            self.scope.run.begin_source(kernel.__edge__)
         return kernel
 
     def install(
         self, kernel: Kernel[Any], names: Sequence[str], site: Site | None, upstreams: Sequence[Kernel[Any]]
     ) -> Kernel[Any]:
-        """Give a kernel its location and its inputs."""
-        above = [upstream.location for upstream in upstreams]
+        """Give a kernel its location and its inputs: `upstreams`, and its own sources."""
         traits = traits_of(kernel)
+        upstreams = list(upstreams)
+        for source in traits.sources:
+            upstreams.append(self.stream(source.modules, None))
+        above = [upstream.location for upstream in upstreams]
         location = self.scope.sidecar.locate(names, site, above, traits=traits)
         edge = install(kernel, self.scope, location, upstreams)
         if traits.lingers or (traits.carries is Carries.MAYBE and isinstance(kernel, Resumable)):
@@ -151,7 +151,7 @@ class Consumer:
 
     def __init__(self, scope: Scope, module: Module, body: Body, upstream: Kernel[Any]) -> None:
         self.location = scope.sidecar.locate([named(module)], module.site, [upstream.location], sink=True)
-        self._reader = first_lane(upstream.edge, self.location.ports[0])
+        self._reader = first_lane(upstream.__edge__, self.location.ports[0])
         self._account = SinkAccount(scope, self.location, [self._reader])
         self._body = body
         self._sidecar = scope.sidecar

@@ -2,8 +2,8 @@
 
 An edge *has* a module, which only produces answers. Everything else happens here: turns, terminations, failures,
 cancellation, release and accounting. The requests of all lanes of an edge pass through it, and it serves them one at a
-time, first come, first served (R1, R4). `requests` decides whose turn it is and what has ended the edge; this file does
-the waiting and the releasing.
+time, first come, first served (R1, R4). `EdgeRequests` decides whose turn it is and what has ended the edge; this file
+does the waiting and the releasing.
 
 An ending comes from one of three sides: a request from downstream (`terminate`), the module itself, which answers DONE
 or raises (`_conclude`), or another part of the run (`end_here`). The first ending marks the edge (`_end_by`) and
@@ -62,7 +62,7 @@ DEEP: Final = 32
 stack than `ASK_FRAMES` for each module."""
 
 
-class Edge(Generic[T]):
+class Edge(EdgeRequests, Generic[T]):
     """The output edge of one module, which serves the requests to it."""
 
     observer: EdgeObserver | None = None
@@ -74,21 +74,45 @@ class Edge(Generic[T]):
     _release_failure: BaseException | None = None
     """The failure raised upstream or in the release after the ending was decided; the confirmation raises it."""
 
+    beyond: "Sequence[Edge[Any]]" = ()
+    """Edges that the module's `dismiss` ends although they are not inputs, such as a hub's input edge.
+
+    Empty once they have ended.
+    """
+    port: Port
+    """The input of the module downstream."""
+    shared = False
+    """Whether that module has taken further lanes."""
+    plain = False
+    """Whether the module's `dismiss` only ends its one input, and in the same task."""
+    polled: Callable[[int], Batch[T] | Done | Unanswered] | None = None
+    """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
+    checked = False
+    """Whether the times of the next multi-time answer have already been checked."""
+    rest: Rest | None = None
+    """The values of a multi-time answer not given out yet; they come before the next `produce`."""
+    fails_next: BaseException | None = None
+    """The exception to raise once the last answer is given out."""
+    wake: Callable[[], object] | None = None
+    """Ends the wait for the module's next answer; called at an ending as well."""
+    _scope: trio.CancelScope | None = None
+    """The cancel scope around `acquire` or `produce`, where they may wait: a termination cancels it."""
+    _outcome: Done | BaseException | None = None
+    """The ending that the module gave in a poll, until an ask carries it out."""
+    _must_wait = False
+    """Whether the last poll asked the module, and it returned WAIT."""
+    _awaited = False
+    """Whether a polled ask is outstanding; `wake` calls its asker."""
+    _breath = 0.0
+    _memory: Memory | None = None
+
     def __init__(self, module: Behaviour[T], scope: Scope, location: Location, inputs: "list[Any]") -> None:
+        super().__init__()
         self.module = module
         self.scope, self.run = scope, scope.run
         self.location = location
         self.inputs: list[End] = inputs
         """The module's ends of its input edges; the module may open and close more of them while it runs."""
-        self.beyond: Sequence[Edge[Any]] = ()
-        """Edges that the module's `dismiss` ends although they are not inputs, such as a hub's input edge.
-
-        Empty once they have ended.
-        """
-        self.port: Port
-        """The input of the module downstream."""
-        self.shared = False
-        """Whether that module has taken further lanes."""
         own = module.__overrides__
         traits = self.traits = location.traits
         self.origin = not (inputs or traits.follows)
@@ -100,11 +124,6 @@ class Edge(Generic[T]):
         """The number of modules in a row upstream of this edge."""
         self.depth: int = 1 if traits.asks_apart and depth >= DEEP else 1 + depth
         """The number of modules upstream, this one included, that ask within one call stack."""
-        self.plain = False
-        """Whether the module's `dismiss` only ends its one input, and in the same task."""
-        self._requests = EdgeRequests()
-        self.polled: Callable[[int], Batch[T] | Done | Unanswered] | None = None
-        """The method that the module answers with; a simulation, and a run that resumes another, wrap it."""
         if own.polled:
             self.polled = method_of(module, "poll")
         else:
@@ -112,70 +131,37 @@ class Edge(Generic[T]):
             """The method of a module that is not polled."""
         self._acquires = own.acquires
         self._at_once = own.at_once
-        self.waits_itself = self.polled is not None and own.waits_itself
+        self.waits_itself = own.polled and own.waits_itself
         """Whether the `wait` of a polled module may wait for anything but its inputs."""
-        self.waits = traits.waits and (self.polled is None or own.waits)
+        self.waits = traits.waits and (own.waits or not own.polled)
         """Whether its beginning, code or end may wait for anything but its inputs and its tasks that `halt` cancels."""
         self._trusted = traits.trusted
-        self.checked = False
-        """Whether the times of the next multi-time answer have already been checked."""
-        self.rest: Rest | None = None
-        """The values of a multi-time answer not given out yet; they come before the next `produce`."""
-        self.fails_next: BaseException | None = None
-        """The exception to raise once the last answer is given out."""
-        # The cancel scope around `acquire` or `produce`, where they may wait: a termination cancels it.
-        self._scope: trio.CancelScope | None = None
-        # The ending that the module gave in a poll, until an ask carries it out.
-        self._outcome: Done | BaseException | None = None
-        # Whether the last poll asked the module, and it returned WAIT.
-        self._must_wait = False
-        # Whether a polled ask is outstanding; `wake` calls its asker.
-        self._awaited = False
-        self.wake: Callable[[], object] | None = None
-        """Ends the wait for the module's next answer; called at an ending as well."""
-        self._breath = 0.0
-        self._memory: Memory | None = None
         location.edge = self
 
     # ---- for modules downstream, and for the module itself
 
     @property
-    def acquired(self) -> bool:
-        """Whether the module has acquired its resources, as it does at the first ask."""
-        return self._requests.acquired
-
-    @property
     def open(self) -> bool:
         """Whether nothing has ended the edge yet."""
-        return self._requests.state is OPEN
+        return self.state is OPEN
 
     @property
     def asked(self) -> bool:
         """Whether an ask is outstanding."""
-        return self._awaited or self._requests.busy
+        return self._awaited or self.busy
 
     @property
     def may_continue(self) -> bool:
         """Whether the module may continue: nothing has ended the edge, and the program has not asked it to finish."""
-        return self.open and not self._requests.finishing
-
-    @property
-    def over(self) -> bool:
-        """Whether the edge has ended, and everything upstream of it is released."""
-        return self._requests.over
+        return self.open and not self.finishing
 
     def status(self) -> str:
         """The module's own status text."""
         return str(method_of(self.module, "status")())
 
-    @property
-    def failure(self) -> BaseException | None:
-        """The exception that the stream failed with, if any."""
-        return self._requests.failure
-
     def raised(self, exc: BaseException) -> bool:
         """Whether an exception is the stream's failure, or was raised by its release."""
-        return exc is self._requests.failure or exc is self._release_failure
+        return exc is self.failure or exc is self._release_failure
 
     @property
     def memory(self) -> Memory:
@@ -189,7 +175,7 @@ class Edge(Generic[T]):
         now = clocks.monotonic()
         if now - self._breath > BREATH:
             self._breath = await self.run.let_others()
-        return self._requests.state is OPEN
+        return self.state is OPEN
 
     # ---- progress, for the module
 
@@ -238,23 +224,22 @@ class Edge(Generic[T]):
         The ask has the turn from `begin` to `answered`. During each await another request may end the edge. Then what
         was produced is dropped, and `_conclude` answers with that ending (R5).
         """
-        requests = self._requests
         waiting, self._must_wait, self._awaited = waiting and self._must_wait, False, False
-        if (requests.busy or requests.state is not OPEN) and not await self._turn():
+        if (self.busy or self.state is not OPEN) and not await self._turn():
             return self._terminal()
-        requests.begin()
+        self.busy = self.working = True
         try:
             if self.rest is not None or self.fails_next is not None:
                 batch = self._next_part(end, limit)
-                requests.answered()
+                self._answered()
                 return batch
             answer: Batch[T] | Done = DONE
             if isinstance(self._outcome, BaseException):
                 raise self._outcome  # noqa: TRY301 - as all here
             ended = self._outcome is not None
-            if not (ended or requests.acquired or requests.finishing):
+            if not (ended or self.acquired or self.finishing):
                 await self._begin()
-            if ended or requests.state is not OPEN or requests.finishing:
+            if ended or self.state is not OPEN or self.finishing:
                 pass
             elif self.polled is not None:
                 polled: Batch[T] | Done | Unanswered = WAIT if waiting else self.polled(limit)
@@ -266,7 +251,7 @@ class Edge(Generic[T]):
                             await (self.wait or method_of(self.module, "wait"))()
                     else:
                         await method_of(self.module, "wait")()
-                    polled = self.polled(limit) if requests.state is OPEN and not requests.finishing else DONE
+                    polled = self.polled(limit) if self.state is OPEN and not self.finishing else DONE
                 answer = polled
             elif self.waits:
                 # If the scope is cancelled, for example by `finish`, `answer` stays DONE.
@@ -274,9 +259,9 @@ class Edge(Generic[T]):
                     answer = await self.produce(limit)
             else:
                 answer = await self.produce(limit)
-            if requests.state is OPEN and answer is not DONE:
+            if self.state is OPEN and answer is not DONE:
                 answer = self._hand_over(answer, end, limit)
-                requests.answered()
+                self._answered()
                 return answer
         except BaseException as exc:  # noqa: BLE001 - every way to leave passes through the one policy (R8, R10)
             await self._conclude(exc)
@@ -287,40 +272,39 @@ class Edge(Generic[T]):
 
     def poll(self, end: End, limit: int) -> Batch[T] | Done | Unanswered:
         """Serve an ask in this step, if nothing has to be waited for. A failure, too, is left to `ask`."""
-        requests = self._requests
         self._must_wait = self._awaited = False
-        if requests.busy or requests.state is not OPEN or requests.finishing or self._outcome is not None:
+        if self.busy or self.state is not OPEN or self.finishing or self._outcome is not None:
             return WAIT
         unfinished = self.rest is not None or self.fails_next is not None
         if self.polled is None and not unfinished:
             return WAIT
-        if self._acquires and not requests.acquired and (self.waits or not self._at_once):
+        if self._acquires and not self.acquired and (self.waits or not self._at_once):
             return WAIT
-        requests.begin()
+        self.busy = self.working = True
         try:
             if unfinished:
                 return self._next_part(end, limit)
             assert self.polled is not None
-            if not requests.acquired:
+            if not self.acquired:
                 without_waiting(self._begin())
             answer = self.polled(limit)
             if isinstance(answer, Unanswered):
                 self._must_wait = answer is WAIT
                 return answer
-            if requests.state is OPEN and answer is not DONE:
+            if self.state is OPEN and answer is not DONE:
                 return self._hand_over(answer, end, limit)
             self._outcome = DONE
         except BaseException as exc:  # noqa: BLE001 - raised by the next ask
             self._outcome = exc
         finally:
             # If the edge has ended meanwhile, other requests are answered when the ending is carried out.
-            requests.answered()
+            self._answered()
         if self._outcome is not DONE or not self.ends_at_once():
             return WAIT
-        requests.begin()
+        self.busy = self.working = True
         # Either every input is over, or there is only one.
         without_waiting(self._conclude(None, released=not self.inputs or self.inputs[0].over))
-        return WAIT if requests.failure is not None else self._terminal()
+        return WAIT if self.failure is not None else self._terminal()
 
     def wakes(self, wake: Callable[[], object]) -> bool:
         """Call `wake` when another poll is worthwhile, after one returned WAIT in this step; see `Lane.wakes`."""
@@ -389,11 +373,11 @@ class Edge(Generic[T]):
         """Serve an abort, or an error with its reason (R5, R6)."""
         if self.close(reason):
             return await self.confirm()
-        if not self._requests.at_rest:
+        if not self._at_rest:
             ticket = trio.Event()
-            self._requests.enqueue(ticket)
+            self._queue.append(ticket)
             await self._confirmed(ticket)
-        if self._requests.undelivered is not None and self._release_failure is not None:
+        if self._replaced is not None and self._release_failure is not None:
             raise self._release_failure
         return DONE
 
@@ -401,11 +385,11 @@ class Edge(Generic[T]):
         """Accept a termination: from now on no value passes (R5). True for the first, which the caller must confirm."""
         first = self._end_by(Event.ABORT if reason is None else Event.ERROR, reason, below=True)
         if not first:
-            if self._requests.overrule(reason) and reason is None:
+            if self._overrule(reason) and reason is None:
                 self.location.withdraw_frozen()
-        elif self._requests.busy:
+        elif self.busy:
             self._confirmation = trio.Event()
-            self._requests.enqueue(self._confirmation)
+            self._queue.append(self._confirmation)
         return first
 
     async def confirm(self) -> Done:
@@ -424,20 +408,19 @@ class Edge(Generic[T]):
 
         Empty if a reason was noted before.
         """
-        if self._requests.announced is not None:
+        if self.announced is not None:
             return ()
-        self._requests.announced = reason
+        self.announced = reason
         return self._above()
 
     def unanswered(self) -> None:
         """Note that an ask returned without an answer: it was cancelled, which counts as an abort (R10)."""
-        self._requests.overrule(None, decides=False)
+        self._overrule(None, decides=False)
 
     @property
     def undelivered(self) -> BaseException | None:
         """The failure that no ask was answered with: a termination from downstream, or a cancellation, came first."""
-        requests = self._requests
-        return requests.failure if requests.undelivered is None and not requests.delivered else requests.undelivered
+        return self.failure if self._replaced is None and not self.delivered else self._replaced
 
     # ---- endings that do not come from downstream
 
@@ -446,10 +429,10 @@ class Edge(Generic[T]):
         if isinstance(self.module, Finishing):
             method_of(self.module, "finish")()
             return
-        self._requests.finishing = True
+        self.finishing = True
         if self.wake is not None:
             self.wake()
-        if self._requests.working and self._scope is not None:
+        if self.working and self._scope is not None:
             self._scope.cancel()
 
     def end_here(self, failure: BaseException | None = None) -> None:
@@ -458,8 +441,8 @@ class Edge(Generic[T]):
         Upstream is notified at once; asks are answered when all of it is released (R7, R8). A termination from
         downstream replaces this end if it comes before any ask has been answered with it.
         """
-        if self._requests.state is OPEN:
-            self._requests.replaceable = True
+        if self.state is OPEN:
+            self.replaceable = True
             self._end_now(failure)
 
     def _end_now(self, failure: BaseException | None) -> None:
@@ -470,7 +453,7 @@ class Edge(Generic[T]):
 
     def fail_soon(self, failure: BaseException) -> None:
         """Make the stream fail here at the next step: for a failure in code that must not be interrupted."""
-        if self._requests.state is OPEN and self.run.begun:
+        if self.state is OPEN and self.run.begun:
             self.run.spawn(self._fail, failure)
 
     def fail_next(self, failure: BaseException, before: Sized) -> None:
@@ -483,7 +466,7 @@ class Edge(Generic[T]):
         self.fails_next = failure
 
     async def _fail(self, failure: BaseException) -> None:
-        if self._requests.state is OPEN:
+        if self.state is OPEN:
             self._end_now(failure)
 
     # ---- asks that end without a batch
@@ -492,12 +475,12 @@ class Edge(Generic[T]):
         self.location.begin()
         # Read now: a checker may have given the module a class that counts what it acquires and releases.
         if not self.module.__overrides__.acquires:
-            self._requests.acquired = True
+            self.acquired = True
         else:
             with own_scope() if self.waits else AT_ONCE as self._scope:
                 await method_of(self.module, "acquire")()
-                self._requests.acquired = True
-        if self.observer is not None and self._requests.acquired:
+                self.acquired = True
+        if self.observer is not None and self.acquired:
             self.observer.acquired()
 
     async def _conclude(self, exc: BaseException | None, *, released: bool = False) -> None:
@@ -505,24 +488,23 @@ class Edge(Generic[T]):
 
         If another request ended the edge meanwhile, that ending is the answer. `released` is as in `_end_by`.
         """
-        requests = self._requests
         failure = None if exc is None else failure_in(exc)
         cancelled = exc is not None and failure is None
-        if requests.lost:
-            requests.lost = False
+        if self.lost:
+            self.lost = False
             await self._turn()
         else:
             try:
-                if requests.state is OPEN:
+                if self.state is OPEN:
                     if failure is not None and self._blame(failure) and isinstance(self.module, Suspended):
                         lead_to(failure, method_of(self.module, "suspended_at")())
-                    requests.working = False
+                    self.working = False
                     if cancelled:
                         self._end_cancelled()
                     else:
                         self._end_by(Event.END if failure is None else Event.FAIL, failure, released=released)
                     await self._carry_out()
-                    cancelled = cancelled and requests.failure is None
+                    cancelled = cancelled and self.failure is None
                 else:
                     if failure is not None and not self.relayed(failure) and raised_when_cancelled(failure):
                         # The cancelled code raised an exception of its own: a failed release, which is kept. An
@@ -531,36 +513,35 @@ class Edge(Generic[T]):
                         self._keep(failure)
                     await self._until_over()
             finally:
-                requests.answered()
+                self._answered()
         if cancelled and exc is not None:
             raise one_of(exc)
 
     async def _turn(self) -> bool:
         """Wait for this ask's turn; False if the stream has ended instead, and the ask can be answered with that."""
-        requests = self._requests
-        if requests.at_rest:
+        if self._at_rest:
             return False
         ticket = self.run.signal()
-        requests.enqueue(ticket)
+        self._queue.append(ticket)
         try:
             await self._answerable(ticket)
-            if requests.state is OPEN:
+            if self.state is OPEN:
                 return True
             # The turn came in the step that ended the stream.
             await self._until_over()
         except BaseException:
-            requests.answered()
+            self._answered()
             raise
-        requests.answered()
+        self._answered()
         return False
 
     async def _until_over(self) -> None:
         """Wait until the stream, ended by another request, is released: no ask is answered before that (R10)."""
-        if self._requests.state is State.CLOSING:
+        if self.state is State.CLOSING:
             # A plain event, not a run's signal: the deadlock detector must ignore this wait, because a release has its
             # own timeout.
             ticket = trio.Event()
-            self._requests.requeue(ticket)
+            self._requeue(ticket)
             await self._answerable(ticket)
 
     async def _answerable(self, ticket: Signal | trio.Event) -> None:
@@ -575,7 +556,7 @@ class Edge(Generic[T]):
                 await ticket.wait()
                 # The turn may have come in the same step as the cancellation, just before the end.
                 await self._until_over()
-            if not first or self._requests.failure is None:
+            if not first or self.failure is None:
                 raise
 
     async def _confirmed(self, ticket: trio.Event) -> None:
@@ -583,14 +564,14 @@ class Edge(Generic[T]):
         try:
             await ticket.wait()
         finally:
-            self._requests.withdraw(ticket)
+            self._withdraw(ticket)
 
     def _terminal(self) -> Done:
-        self._requests.delivered = True
-        failure = self._requests.failure
+        self.delivered = True
+        failure = self.failure
         if failure is not None:
             # Every ask raises the same object, with the traceback it had at first (R3).
-            raise failure.with_traceback(self._requests.traceback)
+            raise failure.with_traceback(self.traceback)
         return DONE
 
     # ---- the one path that every ending takes
@@ -604,7 +585,7 @@ class Edge(Generic[T]):
         withdraws its own. Otherwise the ending, or a failed release upstream, would look like completion downstream.
         With `released`, nothing upstream is left to withdraw, so nothing is frozen.
         """
-        first = self._requests.terminate(event, failure, below=below)
+        first = self._accept(event, failure, below=below)
         if first and not released:
             # Values not given to a lane by now never will be.
             rest, self.rest = self.rest, None
@@ -615,7 +596,7 @@ class Edge(Generic[T]):
 
     def _end_cancelled(self) -> bool:
         """Treat the cancellation of an ask as the announced error that caused it, or else as an abort (R6, R10)."""
-        reason = self._requests.announced
+        reason = self.announced
         return self._end_by(Event.ABORT if reason is None else Event.ERROR, reason)
 
     async def _carry_out(self) -> None:
@@ -625,15 +606,15 @@ class Edge(Generic[T]):
         under way, which may be waiting for upstream; then the release. An exception in one of them does not stop the
         others.
         """
-        requests, reason = self._requests, self._requests.failure
+        reason = self.failure
         # No shield if nothing waits: it would be most of the cost of ending a short stream.
-        waits = self.waits or requests.working or not self._dismisses_at_once()
+        waits = self.waits or self.working or not self._dismisses_at_once()
         try:
             with trio.CancelScope(shield=True) if waits else AT_ONCE:
-                if requests.working and self._scope is not None:
+                if self.working and self._scope is not None:
                     self._scope.cancel()
                 try:
-                    if requests.acquired and self.module.__overrides__.halts:
+                    if self.acquired and self.module.__overrides__.halts:
                         method_of(self.module, "halt")()
                     await method_of(self.module, "dismiss")(reason)
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
@@ -643,7 +624,7 @@ class Edge(Generic[T]):
                 except BaseException as exc:  # noqa: BLE001 - kept, and raised by the confirmation
                     self._keep(exc)
                 else:
-                    if self.observer is not None and requests.acquired:
+                    if self.observer is not None and self.acquired:
                         self.observer.released()
         finally:
             self._ended(reason)
@@ -659,25 +640,21 @@ class Edge(Generic[T]):
 
     def ends_at_once(self) -> bool:
         """Whether an ending here needs no waiting, here or upstream."""
-        requests = self._requests
-        return (
-            requests.state is OPEN and self._at_once and not (requests.busy or self.waits) and self._dismisses_at_once()
-        )
+        return self.state is OPEN and self._at_once and not (self.busy or self.waits) and self._dismisses_at_once()
 
     async def _release(self) -> None:
         """Wait for the code under way, then release, both within the run's grace period."""
-        requests = self._requests
-        if not (self.waits or requests.working):
-            if requests.acquired and self.module.__overrides__.releases:
+        if not (self.waits or self.working):
+            if self.acquired and self.module.__overrides__.releases:
                 await method_of(self.module, "release")()
             return
         with self.run.grace() as grace:
             # If upstream exceeded its grace period, it will not answer an ask either: give up code that may wait for
             # it.
-            if requests.working and not isinstance(self._release_failure, ReleaseTimeout):
-                left = requests.left = trio.Event()
+            if self.working and not isinstance(self._release_failure, ReleaseTimeout):
+                left = self.left = trio.Event()
                 await left.wait()
-            if requests.acquired:
+            if self.acquired:
                 # Again, for tasks that `acquire` has started since.
                 method_of(self.module, "halt")()
                 await method_of(self.module, "release")()
@@ -693,28 +670,28 @@ class Edge(Generic[T]):
         In one step, and in this order: how this location ended; then the stamps frozen upstream, which by now count
         here; the requests last, because an answered asker may read the frontier.
         """
-        requests, release_failure = self._requests, self._release_failure
+        release_failure = self._release_failure
         self.run.sources.pop(self, None)
-        if requests.below:
+        if self.below:
             for claim in self.port.in_flight:
                 if isinstance(claim, End):
                     claim.settle()
-            self.location.abandon(requests.failure)
+            self.location.abandon(self.failure)
         else:
             if release_failure is not None:
                 # No request from downstream will raise a failed release here, so every ask does.
                 release_failure.__context__ = release_failure.__context__ or reason
-                requests.fail(release_failure)
-            if requests.failure is not None:
-                self.location.fail(requests.failure)
-            elif requests.how is Event.ABORT:
+                self._fail_with(release_failure)
+            if self.failure is not None:
+                self.location.fail(self.failure)
+            elif self.how is Event.ABORT:
                 self.location.abandon(keep=True)
             else:
                 self.location.complete()
         # Stamps that an ending froze upstream are frozen here too: a module downstream may handle it and continue.
         for above in self.inputs:
             above.edge.location.withdraw_frozen()
-        requests.released()
+        self._released()
 
     # ---- details
 

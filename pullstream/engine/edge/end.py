@@ -15,16 +15,15 @@ from pullstream.protocol import Batch
 class End(Claim):
     """One end of an edge, as the edge sees it: what one asker has in flight until it acknowledges."""
 
-    __slots__ = ("edge", "observer", "over", "whole")
+    over = False
+    """Whether the terminal answer was given here."""
+    whole = False
+    """Whether the asker takes a multi-time batch whole, rather than one time after another."""
 
     def __init__(self, edge: Any, port: Port) -> None:
         super().__init__(edge.scope.sidecar, port)
         self.edge = edge
         self.observer: LaneObserver | None = None if edge.observer is None else edge.observer.lane()
-        self.over = False
-        """Whether the terminal answer was given here."""
-        self.whole = False
-        """Whether the asker takes a multi-time batch whole, rather than one time after another."""
 
     def settle(self) -> None:
         """Acknowledge everything in flight here; called in the step that answers its results, or holds them."""

@@ -27,26 +27,21 @@ SPINNING: Final = 1000
 class Lane(End, Reader[T_co]):
     """A reader of an edge, for one task."""
 
-    __slots__ = ("_wake", "again", "asker", "began", "handed", "polled_for", "release_failure", "slot")
-
     edge: Edge[Any]
-
-    def __init__(self, edge: Edge[T_co], port: Port) -> None:
-        super().__init__(edge, port)
-        self.release_failure: BaseException | None = None
-        self.again = 0
-        """The number of asks after the end."""
-        self.handed = False
-        """Whether user code has this lane."""
-        self.asker: trio.lowlevel.Task | None = None
-        """The task that asks, if user code has the lane and the task is known."""
-        self.polled_for = 1
-        """The limit of the last poll."""
-        self.slot: Batch[T_co] | Done | BaseException | None = None
-        """The answer that `ready` has waited for, until it is polled; a batch is in flight here."""
-        self._wake: Callable[[], object] | None = None
-        """Called once another poll is worthwhile; until then an ask counts as outstanding."""
-        self.began = 0.0
+    release_failure: BaseException | None = None
+    again = 0
+    """The number of asks after the end."""
+    handed = False
+    """Whether user code has this lane."""
+    asker: trio.lowlevel.Task | None = None
+    """The task that asks, if user code has the lane and the task is known."""
+    polled_for = 1
+    """The limit of the last poll."""
+    slot: Batch[T_co] | Done | BaseException | None = None
+    """The answer that `ready` has waited for, until it is polled; a batch is in flight here."""
+    began = 0.0
+    _wake: Callable[[], object] | None = None
+    """Called once another poll is worthwhile; until then an ask counts as outstanding."""
 
     @override
     async def ask(self, limit: int = 1, *, many: bool = False, waiting: bool = False) -> Batch[T_co] | Done:
@@ -282,7 +277,7 @@ class Lane(End, Reader[T_co]):
             # A module wakes one lane only: with two, each asks, and waits for its turn.
             self.edge.wake()
         self.edge.shared = True
-        lane = Lane(self.edge, self.port)
+        lane: Lane[T_co] = Lane(self.edge, self.port)
         lane.hand_over(None)
         return lane
 
@@ -308,7 +303,8 @@ def first_lane(edge: Edge[T], port: Port) -> Lane[T]:
         edge.observer = observer.edge(edge, port)
     edge.location.outs = (*edge.location.outs, port)
     edge.port = port
-    lane = port.claim = Lane(edge, port)
+    lane: Lane[T] = Lane(edge, port)
+    port.claim = lane
     return lane
 
 

@@ -94,18 +94,17 @@ class Claim:
     the claim is in `port.in_flight`.
     """
 
-    __slots__ = ("_all", "_counts", "_more", "live", "port", "stamped")
+    live = False
+    stamped: Hashable = NOTHING
+    """The first of the counted times."""
+    _more: Sequence[Hashable] = ()
+    """The others; most claims have none."""
+    _all: Sequence[Hashable] = ()
+    """All times in flight, if that is a multi-time batch."""
 
     def __init__(self, counts: Counts, port: "Port") -> None:
         self._counts = counts
         self.port = port
-        self.live = False
-        self.stamped: Hashable = NOTHING
-        """The first of the counted times."""
-        self._more: Sequence[Hashable] = ()
-        """The others; most claims have none."""
-        self._all: Sequence[Hashable] = ()
-        """All times in flight, if that is a multi-time batch."""
 
     def stamp(self, time: Hashable) -> None:
         """Count a batch that is handed over at `time`."""
