@@ -12,19 +12,10 @@ sink may receive a time again that it had received in part, or whole just before
 be idempotent by time.
 
 **For authors of sources.** `self.location.done(time)` (in a generator, `ctx.done(time)`) says whether a time was done
-in an earlier run; skip the work of reading it. Without a journal, no time is done. A source has three stores:
+in an earlier run; skip the work of reading it. Without a journal, no time is done. A source that implements `Outside`
+can identify its external data.
 
-- `self.memory.ledger[key] = value` is for decisions that must be made once and kept (which file got which time). They
-  are saved with the next record.
-- `self.memory.at(time)[key] = value` is for state as of a time, such as an offset or a length. The next run gets the
-  values as of the done times.
-- `self.memory.notes.add(time, entry)` is for facts that only the next run needs. They do not occupy this run's memory.
-
-A source that implements `Outside` can identify its external data. `identity()` returns a value (such as files with
-their sizes); a run is refused if its journal was written with another value. `unchanged()` makes the checks that need
-the ledger. It is called if all sinks downstream have finished, so the source is not read again. `for_now()` says that
-the source's end only means "no more data now"; the modules downstream continue in the next run.
-
-**For authors of modules.** State that is kept beyond the completion of a time goes into `self.memory` (`ctx.memory`), a
-versioned dict; see `Memory`.
+**For authors of sources and modules.** State that is kept beyond the completion of a time goes into `self.memory`
+(`ctx.memory`), a versioned dict. Its `ledger` is for decisions that must be made once and kept, such as which file got
+which time, and its `notes` are for facts that only the next run needs; see `Memory`.
 """

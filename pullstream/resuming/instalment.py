@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import compress
 from pickle import loads
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import attrs
 import trio
@@ -25,7 +25,6 @@ from pullstream.engine.keeping import StateSaver
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
-from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.sidecar.explain import explain_stall
 from pullstream.engine.sidecar.location import Location, note_arrivals
 from pullstream.engine.traits import Carries, Traits
@@ -34,7 +33,7 @@ from pullstream.protocol import DONE, Batch, Done, Reader
 from pullstream.resuming.ahead import Ahead, TimeScale, Wish, passed
 from pullstream.resuming.carryover import FRESH, Carryover, changed
 from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
-from pullstream.resuming.keeping import StreamKeeping
+from pullstream.resuming.keeping import StreamKeeping, idle_run
 from pullstream.resuming.memory import Memory
 from pullstream.resuming.resuming import drop_done, refuse_lost
 from pullstream.timely import Summary
@@ -71,15 +70,9 @@ class InstalmentPlan:
             CompositionError: they have sources or sinks of their own, or assign times of their own.
             JournalError: the state of one of them cannot be saved.
         """
-        run = Run(limit=1, release_timeout=0.0, on_failure=_nobody, keeping=StreamKeeping)
-        run.clock = BusyClock()
-        parts = InstalmentRun(self, run, Work())
+        parts = InstalmentRun(self, idle_run(), Work())
         parts.check()
         return Ahead(parts.sidecar, parts.source.location, parts.end, self.ticks)
-
-
-def _nobody(exc: BaseException) -> NoReturn:
-    raise exc
 
 
 @attrs.frozen

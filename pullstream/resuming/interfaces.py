@@ -23,12 +23,12 @@ class Outside(ABC):
 
     @abstractmethod
     def identity(self) -> object:
-        """A picklable fingerprint of the external data, compared with the journal's by `==`. None if there is none."""
+        """A picklable fingerprint of the external data; None if there is none. It must equal the journal's (`==`)."""
 
     async def unchanged(self) -> bool:
         """Whether it can verify that data read to the end by an earlier run are unchanged.
 
-        Called with a journal, before the run begins; the source is not read then.
+        Called before a run with a journal, if all sinks downstream have finished; the source is not read then.
 
         Raises: JournalError: the data have changed.
         """

@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 from typing_extensions import override
 
 from pullstream.engine.keeping import Keeping, StateSaver
+from pullstream.engine.run import Run
+from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import KEPT
@@ -158,3 +160,14 @@ class StreamKeeping(Keeping):
     def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
         if self._saving is not None:
             self._saving.finishes(location, result, exhausted=exhausted)
+
+
+def idle_run() -> Run:
+    """Make a run in which modules can be placed, and nothing runs."""
+
+    def fail(exc: BaseException) -> NoReturn:
+        raise exc
+
+    run = Run(limit=1, release_timeout=0.0, on_failure=fail, keeping=StreamKeeping)
+    run.clock = BusyClock()
+    return run

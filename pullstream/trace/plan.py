@@ -8,11 +8,9 @@ from typing_extensions import override
 from pullstream.blueprint import Blueprint, Module, OfOneRun, Sink
 from pullstream.engine.assembly import Assembly
 from pullstream.engine.edge.kernel import Kernel, traits_of
-from pullstream.engine.run import Run
-from pullstream.engine.runtime.busy import BusyClock
 from pullstream.engine.sidecar.location import Location
 from pullstream.protocol import DONE, Batch, Done
-from pullstream.resuming.keeping import StreamKeeping
+from pullstream.resuming.keeping import idle_run
 from pullstream.timely import ENTER, FEEDBACK, IDENTITY, LEAVE, Delay, LoopSummary, Summary
 from pullstream.trace.file import Trace
 from pullstream.trace.graph import graph_of, rows_of
@@ -33,8 +31,7 @@ def planned(blueprint: Blueprint) -> Trace:
 
 
 def _header(blueprint: Blueprint) -> dict[str, Json]:
-    run = Run(limit=1, release_timeout=0, on_failure=_nobody, keeping=StreamKeeping)
-    run.clock = BusyClock()
+    run = idle_run()
     planning = Planning(run.scope)
     above = planning.install(StandIn(), [UPSTREAM], None, []) if _is_fed(blueprint) else None
     if blueprint.kind in {"sink", "pipeline"}:
@@ -171,7 +168,3 @@ def _begins(location: Location) -> bool:
 def _is_own(rows: Sequence[Sequence[Summary]]) -> bool:
     """Whether the times at which a module answers do not depend on the times it receives."""
     return bool(rows) and not any(rows)
-
-
-def _nobody(failure: BaseException) -> None:
-    """Ignore a failure: nothing runs."""

@@ -15,6 +15,7 @@ from pullstream.blueprint.checks import function
 from pullstream.blueprint.parts import Function, Function2
 from pullstream.blueprint.shown import shown_callable
 from pullstream.blueprint.variables import A, R, S
+from pullstream.engine.sidecar.location import NOTHING
 from pullstream.errors import CompositionError
 from pullstream.failures import Mistake
 
@@ -250,10 +251,6 @@ def folds(call: Call, named: Any) -> Any:
     for name, fold in named.items():
         a_fold(Call(f"{call.module}({name}=...)"), fold)
     return named
-
-
-NOTHING: Final = object()
-"""A mark for an initial state that was left out."""
 
 
 def step_or_fold(call: Call, function: Any) -> Any:

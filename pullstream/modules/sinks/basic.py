@@ -12,8 +12,9 @@ from pullstream.decorators import sink
 from pullstream.engine.parts.context import Context
 from pullstream.engine.parts.countable import before_last, countable
 from pullstream.engine.parts.fused import Kind, Stage, result_of
+from pullstream.engine.sidecar.location import NOTHING
 from pullstream.frames import shown
-from pullstream.modules.folds.fold import NOTHING, Fold, fold_instead, fresh, step_or_fold
+from pullstream.modules.folds.fold import Fold, fold_instead, fresh, step_or_fold
 from pullstream.modules.values.on_error import OnError, Skips, catches, with_policy
 from pullstream.protocol import DONE, Reader, listed
 from pullstream.timely.order import is_total

@@ -96,9 +96,8 @@ def from_awaitable(
     >>> ps.run(ps.pipe(ps.from_awaitable(answer), ps.collect()))
     [42]
 
-    A coroutine or another awaitable also works, but only for one run: a second one is refused with `ReuseError`. The
-    value is at time 0, or at the time that `time` gives it. An abort cancels the call. For asyncio's coroutines, use
-    `from_asyncio`.
+    A coroutine or another awaitable also works, but only for one run: a second one is refused with `ReuseError`. `time`
+    is as in `values`. An abort cancels the call. For asyncio's coroutines, use `from_asyncio`.
     """
     return opens(_FromAwaitable(awaitable, time))
 
@@ -178,8 +177,8 @@ def from_async_iterable(iterable: Annotated[AsyncIterable[T], _readable], *, tim
 
     An iterable that makes a new iterator each time can be read by any number of runs. An async iterator or generator
     can be read by one run, which closes it (`aclose`) however the stream ends; a second run is refused with
-    `ReuseError`. For a generator function of your own, `@ps.source` is better, because every run calls it anew. Values
-    are at time 0, or at the times that `time` gives them, which must not go back.
+    `ReuseError`. For a generator function of your own, `@ps.source` is better, because every run calls it anew. `time`
+    is as in `values`.
 
     The iterable is advanced in a task of its own, so it may open cancel scopes around its `yield`s. It must be written
     for trio; for asyncio's iterators, use `from_asyncio`.
@@ -246,8 +245,7 @@ def from_channel(
     >>> trio.run(main)
     ['a', 'b']
 
-    The channel is read only as far as values are asked for, so senders wait for the reader. Values are at time 0, or at
-    the times that `time` gives them, which must not go back. The channel can be read by one run; a second one is
-    refused with `ReuseError` (`channel.clone()` makes another channel).
+    The channel is read only as far as values are asked for, so senders wait for the reader. `time` is as in `values`.
+    The channel can be read by one run; a second one is refused with `ReuseError` (`channel.clone()` makes another).
     """
     return opens(_Received(channel, time))

@@ -223,7 +223,7 @@ def from_callback(
     `"drop_newest"`, the new one; `emit.dropped` counts them. For a producer that can wait, use `pushable`, a channel or
     an async generator.
 
-    Values are at time 0, or at the times that `time` gives them. `register` and the function that it returns run in the
-    run's own thread and must not block it.
+    `register` and the function that it returns run in the run's own thread and must not block it. `time` is as in
+    `values`.
     """
     return opens(_Called(register, capacity, overflow, time))

@@ -172,8 +172,6 @@ def from_asyncio(
     a connection) belong to the right loop. A coroutine or an async iterator can be read by one run. Everything runs in
     one asyncio task, which makes no more values than were asked for and is cancelled by an abort. An async iterator is
     closed (`aclose`) however the stream ends. See `asyncio_call` for the loop, for `loop=`, and for how exceptions and
-    cancellations cross.
-
-    Values are at time 0, or at the times that `time` gives them, which must not go back.
+    cancellations cross. `time` is as in `values`.
     """
     return opens(_Bridged(source, time, loop))

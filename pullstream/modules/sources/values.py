@@ -215,9 +215,9 @@ def unfold(
     >>> ps.run(ps.pipe(digits, ps.collect()))
     [4, 3, 2, 1]
 
-    Every run begins with `state`, so the function must return a new state instead of changing it. Values are at time 0,
-    or at the times that `time` gives them, which must not go back. If the function raises, earlier values are
-    delivered first (R8). There is no `on_error`, because there is no next state to continue from.
+    Every run begins with `state`, so the function must return a new state instead of changing it. `time` is as in
+    `values`. If the function raises, earlier values are delivered first (R8). There is no `on_error`, because there is
+    no next state to continue from.
     """
     return opens(Values(_Unfolded(state, function), time))
 
@@ -290,7 +290,7 @@ def interval(seconds: Seconds, *, time: TimeOf[int] = None) -> Source[int]:
     [0, 1, 2]
 
     The first tick comes after `seconds`, and all ticks are at multiples of it, so they do not drift. A slow consumer
-    gets no burst: without an ask there is no tick, and the next ask gets the next number at the next multiple. Ticks
-    are at time 0, or at the times that `time` gives them.
+    gets no burst: without an ask there is no tick, and the next ask gets the next number at the next multiple. `time`
+    is as in `values`.
     """
     return opens(_Interval(seconds, time))

@@ -11,8 +11,9 @@ from pullstream.blueprint.parts import Function, Function2, Same, SameOrFailed
 from pullstream.blueprint.variables import A, R, V
 from pullstream.decorators import alike, opens, transformer
 from pullstream.engine.parts.fused import Kind, Stage, StageMemory, result_of
+from pullstream.engine.sidecar.location import NOTHING
 from pullstream.failures import Failed
-from pullstream.modules.folds.fold import NOTHING, Emitted, Fold, fresh, itself, may_change, step_or_fold
+from pullstream.modules.folds.fold import Emitted, Fold, fresh, itself, may_change, step_or_fold
 from pullstream.modules.values.on_error import Handled, OnError, catches
 
 
@@ -66,31 +67,24 @@ def _keeping(
     function: Callable[[Any, Any], Any], initial: Callable[[], Any], finish: Callable[[Any], Any]
 ) -> tuple[Callable[[Any], Any], StageMemory]:
     """Make a step that keeps its state, and the memory that saves it."""
-    state = NOTHING
-    first = NOTHING
-    """The state after the first value, until the check of the steps has ended."""
+    state: Any = NOTHING
     emitted = Emitted()
+    checks = True
+    """Whether steps are still checked."""
 
     def begin(value: Any) -> Any:
-        nonlocal state, first
-        if first is not NOTHING:
-            emitted.before(first)
-            after = function(first, value)
-            emitted.after(after, "scan")
-            if emitted.ended:
-                state = after
-            return after
-        after = initial()
-        after = value if after is NOTHING else function(after, value)
-        if finish is itself and may_change(after):
-            first = after
-        else:
-            state = after
+        nonlocal state, checks
+        before = initial() if state is NOTHING else state
+        if state is not NOTHING:
+            emitted.before(state)
+        after = value if before is NOTHING else function(before, value)
+        emitted.after(after, "scan")
+        state, checks = after, finish is itself and may_change(after) and not emitted.ended
         return finish(after)
 
     def step(value: Any) -> Any:
         nonlocal state
-        if state is NOTHING:
+        if checks:
             return begin(value)
         state = function(state, value)
         return state if finish is itself else finish(state)
@@ -98,12 +92,11 @@ def _keeping(
     def save(memory: MutableMapping[Any, Any]) -> None:
         if state is not NOTHING:
             memory["state"] = state
-        elif first is not NOTHING:
-            memory["state"] = first
 
     def load(memory: Mapping[Any, Any]) -> None:
-        nonlocal state
+        nonlocal state, checks
         state = memory.get("state", state)
+        checks = state is NOTHING
 
     return step, StageMemory(save, load)
 

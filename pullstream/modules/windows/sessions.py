@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import islice, repeat
 from operator import attrgetter, gt, itemgetter
 from sys import maxsize
-from typing import Annotated, Any, Final, overload
+from typing import Annotated, Any, Final, Unpack, overload
 
 import attrs
 from typing_extensions import override
@@ -27,7 +27,7 @@ from pullstream.modules.folds.accumulator import Accumulator
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError, catches
 from pullstream.modules.windows.grid import duration, is_cut, refusal
-from pullstream.modules.windows.window import Window, Windowed, WindowLists, WindowListsByKey
+from pullstream.modules.windows.window import FoldOptions, Window, Windowed, WindowLists, WindowListsByKey
 from pullstream.protocol import Batch
 from pullstream.resuming.interfaces import Resumable
 from pullstream.timely import Delay, less_than
@@ -308,19 +308,15 @@ class _Sessions(Windowed, Resumable):
 
 
 @overload
-def sessions(gap: Any, *, eager: bool = False, on_error: OnError[V] = "fail") -> WindowLists[V]: ...
+def sessions(gap: Any, *, key: Function[A, K], **options: Unpack[FoldOptions[A]]) -> WindowListsByKey[A, K]: ...
+@overload
+def sessions(gap: Any, **options: Unpack[FoldOptions[V]]) -> WindowLists[V]: ...
 @overload
 def sessions(
-    gap: Any, *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail"
-) -> WindowListsByKey[A, K]: ...
-@overload
-def sessions(
-    gap: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail"
-) -> Transformer[A, Window[R]]: ...
-@overload
-def sessions(
-    gap: Any, fold: Fold[A, R], *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail"
+    gap: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[FoldOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
+@overload
+def sessions(gap: Any, fold: Fold[A, R], **options: Unpack[FoldOptions[A]]) -> Transformer[A, Window[R]]: ...
 @transformer
 @Emits.PER_TIME
 def sessions(

@@ -8,7 +8,7 @@ frontier upstream and a summary: the earliest end of a window after a time.
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Annotated, Any, TypeAlias, cast, overload
+from typing import Annotated, Any, TypeAlias, Unpack, cast, overload
 
 import attrs
 from typing_extensions import override
@@ -21,7 +21,14 @@ from pullstream.modules.folds.accumulator import Accumulator, keys_of
 from pullstream.modules.folds.fold import Fold, a_fold
 from pullstream.modules.values.on_error import OnError
 from pullstream.modules.windows.grid import Grid, duration, of_one_kind, starting
-from pullstream.modules.windows.window import OpenWindow, Window, Windowed, WindowLists, WindowListsByKey
+from pullstream.modules.windows.window import (
+    FoldOptions,
+    OpenWindow,
+    Window,
+    Windowed,
+    WindowLists,
+    WindowListsByKey,
+)
 from pullstream.protocol import Batch
 from pullstream.timely import BEGINNING, MapTime, SummaryError, TimeDomainError
 from pullstream.timely.order import Ascending
@@ -169,28 +176,22 @@ class _OnGrid(Windowed):
         self.give(time, self.results(window))
 
 
+class GridOptions(FoldOptions[A], total=False):
+    """The options of windows on a grid, for type checkers."""
+
+    origin: Any
+
+
+@overload
+def tumbling(size: Any, *, key: Function[A, K], **options: Unpack[GridOptions[A]]) -> WindowListsByKey[A, K]: ...
+@overload
+def tumbling(size: Any, **options: Unpack[GridOptions[V]]) -> WindowLists[V]: ...
 @overload
 def tumbling(
-    size: Any, *, eager: bool = False, on_error: OnError[V] = "fail", origin: Any = None
-) -> WindowLists[V]: ...
-@overload
-def tumbling(
-    size: Any, *, key: Function[A, K], eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
-) -> WindowListsByKey[A, K]: ...
-@overload
-def tumbling(
-    size: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
-) -> Transformer[A, Window[R]]: ...
-@overload
-def tumbling(
-    size: Any,
-    fold: Fold[A, R],
-    *,
-    key: Function[A, K],
-    eager: bool = False,
-    on_error: OnError[A] = "fail",
-    origin: Any = None,
+    size: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
+@overload
+def tumbling(size: Any, fold: Fold[A, R], **options: Unpack[GridOptions[A]]) -> Transformer[A, Window[R]]: ...
 @transformer
 @Emits.PER_TIME
 def tumbling(
@@ -236,33 +237,18 @@ def tumbling(
 
 @overload
 def sliding(
-    size: Any, every: Any, *, eager: bool = False, on_error: OnError[V] = "fail", origin: Any = None
-) -> WindowLists[V]: ...
-@overload
-def sliding(
-    size: Any,
-    every: Any,
-    *,
-    key: Function[A, K],
-    eager: bool = False,
-    on_error: OnError[A] = "fail",
-    origin: Any = None,
+    size: Any, every: Any, *, key: Function[A, K], **options: Unpack[GridOptions[A]]
 ) -> WindowListsByKey[A, K]: ...
 @overload
-def sliding(
-    size: Any, every: Any, fold: Fold[A, R], *, eager: bool = False, on_error: OnError[A] = "fail", origin: Any = None
-) -> Transformer[A, Window[R]]: ...
+def sliding(size: Any, every: Any, **options: Unpack[GridOptions[V]]) -> WindowLists[V]: ...
 @overload
 def sliding(
-    size: Any,
-    every: Any,
-    fold: Fold[A, R],
-    *,
-    key: Function[A, K],
-    eager: bool = False,
-    on_error: OnError[A] = "fail",
-    origin: Any = None,
+    size: Any, every: Any, fold: Fold[A, R], *, key: Function[A, K], **options: Unpack[GridOptions[A]]
 ) -> Transformer[A, Window[tuple[K, R]]]: ...
+@overload
+def sliding(
+    size: Any, every: Any, fold: Fold[A, R], **options: Unpack[GridOptions[A]]
+) -> Transformer[A, Window[R]]: ...
 @transformer
 @together(of_one_kind)
 @Emits.PER_TIME

@@ -2,7 +2,7 @@
 
 # pyright: reportIncompatibleMethodOverride=false
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict
 
 import attrs
 from typing_extensions import TypeVar, override
@@ -14,6 +14,7 @@ from pullstream.engine.traits import Traits
 from pullstream.failures import Caught
 from pullstream.logger import LOG
 from pullstream.modules.folds.accumulator import Accumulator, EarlyResults, KeyStates
+from pullstream.modules.values.on_error import OnError
 from pullstream.modules.windows.grid import TIMELESS, timeless
 from pullstream.protocol import Batch
 
@@ -78,6 +79,13 @@ class Windowed(Notified):
     def result(self, window: OpenWindow, value: Any) -> Any:
         """Return a result with its window; the mark of a failure stays as it is."""
         return value if value.__class__ is Caught else Window(window.start, window.end, value)
+
+
+class FoldOptions(TypedDict, Generic[A], total=False):
+    """The options of all windows, for type checkers."""
+
+    eager: bool
+    on_error: OnError[A]
 
 
 K_co = TypeVar("K_co", covariant=True)
