@@ -160,7 +160,7 @@ class Hub(ABC):
     counts (see `needed`) has left (R6). A failure from upstream reaches each branch after the values dealt to it (R8).
     """
 
-    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any]) -> None:
+    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], capacity: int = 0) -> None:
         self._scope = assembly.scope
         self._module = module
         self.location: Location = self._scope.sidecar.locate([name], module.site, [upstream.location])
@@ -176,6 +176,8 @@ class Hub(ABC):
         """The pace of upstream's own work: an answer of a slow function must not keep everything waiting."""
         self._polls = upstream.edge.depth < DEEP
         """Whether upstream is polled; after a long row of modules, only the task asks, on a stack of its own."""
+        self.capacity = capacity
+        """The number of values that the fastest branch may be ahead of the slowest."""
         self._closed: trio.Event | None = None
         self._failed: BaseException | None = None
         self.branches: dict[Branch, None] = {}
@@ -202,9 +204,17 @@ class Hub(ABC):
 
     # ---- what a module supplies
 
-    @abstractmethod
     def room(self) -> int:
-        """The number of values to ask upstream for now; 0 to wait until a branch asks or leaves."""
+        """The number of values to ask upstream for now; 0 to wait until a branch asks or leaves.
+
+        By default, all of them may go to one branch. One with a small demand does not slow the others down: while the
+        branches process their values quickly, the hub asks for more than the smallest demand, up to the largest. The
+        surplus, one batch at most, is kept for the branch. Until all branches wait again, the fastest may be ahead of
+        the slowest by `capacity` values.
+        """
+        if self.wanted.least:
+            return min(self.wanted.greatest, max(self.wanted.least, self._pace.next()))
+        return max(0, min(self.wanted.greatest, self.ahead.least + self.capacity))
 
     @abstractmethod
     def deal(self, batch: Batch[Any]) -> Dealt:
@@ -213,17 +223,6 @@ class Hub(ABC):
         An exception is the stream's failure, and follows the values dealt before it. Before raising it, set `taken` to
         the number of the batch's values before the failure.
         """
-
-    def shared_room(self, capacity: int) -> int:
-        """The number of values to ask for if all of them may go to one branch.
-
-        A branch with a small demand does not slow the others down: while the branches process their values quickly, the
-        hub asks for more than the smallest demand, up to the largest. The surplus, one batch at most, is kept for the
-        branch. Until all branches wait again, the fastest may be ahead of the slowest by `capacity` values.
-        """
-        if self.wanted.least:
-            return min(self.wanted.greatest, max(self.wanted.least, self._pace.next()))
-        return max(0, min(self.wanted.greatest, self.ahead.least + capacity))
 
     def needed(self) -> bool:
         """Whether a branch that keeps upstream going is left."""
@@ -410,15 +409,7 @@ class Hub(ABC):
 
 
 class Copies(Hub):
-    """Deals every value to every branch; the fastest may be ahead of the slowest by `capacity` values."""
-
-    def __init__(self, assembly: Assembly, module: Module, name: str, upstream: Kernel[Any], capacity: int = 0) -> None:
-        super().__init__(assembly, module, name, upstream)
-        self._capacity = capacity
-
-    @override
-    def room(self) -> int:
-        return self.shared_room(self._capacity)
+    """Deals every value to every branch."""
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:

@@ -52,9 +52,8 @@ class _Router(Hub):
     def __init__(
         self, assembly: Assembly, module: Module, upstream: Kernel[Any], key: Callable[[Any], Hashable], capacity: int
     ) -> None:
-        super().__init__(assembly, module, named(module), upstream)
+        super().__init__(assembly, module, named(module), upstream, capacity)
         self._key = key
-        self._capacity = capacity
         self.ways: dict[Hashable, Branch] = {}
         self.other: Branch | None = None
         self.failed: Branch | None = None
@@ -64,10 +63,6 @@ class _Router(Hub):
     @override
     def needed(self) -> bool:
         return any(branch is not self.failed for branch in self.branches)
-
-    @override
-    def room(self) -> int:
-        return self.shared_room(self._capacity)
 
     @override
     def deal(self, batch: Batch[Any]) -> Dealt:
