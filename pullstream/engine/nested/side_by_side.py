@@ -11,7 +11,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_streams import forget_inner
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.busy import BREATH
 from pullstream.engine.traits import Traits
@@ -20,7 +20,7 @@ from pullstream.protocol import DONE, Batch, Done, Unanswered
 S = TypeVar("S", bound=Input)
 
 
-class SideBySide(PolledAsking[Any], Generic[S]):
+class SideBySide(Asking[Any], Generic[S]):
     """Reads inner streams concurrently, and passes on their answers in order of arrival.
 
     At most one answer of each stream waits here. A stream's failure is raised after the waiting answers. The end of

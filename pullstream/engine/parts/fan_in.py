@@ -14,7 +14,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import Size
-from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.runtime import clocks
 from pullstream.engine.sidecar.waiting import completion
 from pullstream.protocol import DONE, Batch, Done, Unanswered
@@ -102,7 +102,7 @@ class Meeting:
         self._time = time
 
 
-class FanIn(PolledAsking[Any]):
+class FanIn(Asking[Any]):
     """A kernel that asks several inputs concurrently: for each ask it serves, those that have no values left.
 
     Its `poll` answers from the values that have arrived, or else returns what `ask_inputs` does.
@@ -147,14 +147,16 @@ class FanIn(PolledAsking[Any]):
         self.ask_due()
         for each in self.empty:
             if each.ending is None and not each and self.failure_above is None:
-                self.ask_one(each, limit)
+                self.ask_input(each.lane, limit)
         self.empty.clear()
         return self.pending()
 
-    def ask_one(self, each: Input, limit: int) -> None:
+    @override
+    def ask_input(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input for at most `limit` values: a slow one for fewer, even if quick ones keep the limit high."""
+        each = self._inputs[lane]
         each.wanted, each.began = min(limit, each.size.now), clocks.monotonic()
-        self.ask_input(each.lane, each.wanted)
+        super().ask_input(lane, each.wanted)
         each.began = None
 
     @override
@@ -174,10 +176,6 @@ class FanIn(PolledAsking[Any]):
                 self.failure_above = self.failure_above or answer
         each.receive(answer)
         self.input_answered(each)
-
-    @override
-    def _ask_again(self, lane: Lane[Any], limit: int) -> None:
-        self.ask_one(self._inputs[lane], limit)
 
     def input_answered(self, each: Input) -> None:
         """Note that an input has values, or its ending."""

@@ -6,11 +6,11 @@ from typing_extensions import override
 
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
-from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.parts.tasks import Asking
 from pullstream.protocol import Batch, Done, Unanswered
 
 
-class Passing(PolledAsking[Any]):
+class Passing(Asking[Any]):
     """Passes every ask upstream and every answer downstream, and can do something else meanwhile."""
 
     @override

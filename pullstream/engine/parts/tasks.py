@@ -24,18 +24,15 @@ LATE: Final = 10.0
 """The seconds after which a failure that is not raised yet is logged."""
 
 
-class Asking(Waking[T]):
-    """A kernel whose inputs are asked in tasks of their own, while it serves an ask.
+class Asking(Waking[T], PolledKernel[T]):
+    """A kernel that waits for its inputs and for something else as well: it asks them in tasks where it has to.
 
-    `produce` answers if it can, and otherwise waits for a `change`. A subclass that overrides `acquire` or `halt` must
-    call the base method as well. A module sends an ask upstream only while it serves one itself, unless asking ahead is
-    its purpose.
+    `poll` answers if it can, and otherwise asks and returns `pending()`. A subclass that overrides `acquire` or `halt`
+    must call the base method as well. A module sends an ask upstream only while it serves one itself, unless asking
+    ahead is its purpose.
     """
 
     traits = Traits(trusted=True)
-
-    ended = False
-    """Whether the stream has ended here: an answer that reaches a task now starts nothing new."""
 
     __answered = False
     """Whether a polled input has answered since the last `change`: its answer has not been processed.
@@ -47,26 +44,43 @@ class Asking(Waking[T]):
 
     @override
     async def acquire(self) -> None:
+        await super().acquire()
         self._askers = Askers(self.run, self._take)
 
     @override
     def halt(self) -> None:
-        # A task that was woken in this very step still runs once more, and must start nothing.
-        self.ended = True
         self._askers.end()
         if self.__late is not None:
             self.__late.cancel()
         super().halt()
 
-    async def change(self, *, outside: bool = False) -> None:
-        """Wait until `changed` is called; `outside`, if something outside the run may call it as well.
+    @property
+    def outside(self) -> bool:
+        """Whether something outside the run, a handle or a clock, may end the wait for an answer."""
+        return False
 
-        If an input has answered `ask_input` at once, this only lets other tasks run.
-        """
+    def pending(self) -> Unanswered:
+        """Return NOT_YET if a poll is worthwhile: an input has answered `ask_input` at once, or is due. Else WAIT."""
+        return NOT_YET if self.answered() or self._askers.due else WAIT
+
+    @override
+    def wait(self) -> Awaitable[None]:
+        return self.change(outside=self.outside)
+
+    @override
+    def __wakes__(self, wake: Callable[[], object]) -> bool:
+        if type(self).wait is not vars(Asking)["wait"] or self.outside:
+            return False
+        self.call_at_change(wake)
+        return True
+
+    @override
+    async def change(self, *, outside: bool = False) -> None:
         if self.answered():
+            # An input has answered `ask_input` at once.
             await self.breathe()
-            return
-        await self.awaited().wait(outside=outside)
+        else:
+            await super().change(outside=outside)
 
     def ask_beside(self, lane: Lane[Any], limit: int) -> None:
         """Ask an input in a task; `arrived` is called with its answer. Does nothing while it is being asked."""
@@ -115,12 +129,8 @@ class Asking(Waking[T]):
             lane = next(iter(due))
             del due[lane]
             # In this step, unless the inputs before it have kept other tasks waiting.
-            ask = self._ask_again if clocks.monotonic() < until else self.ask_beside
+            ask = self.ask_input if clocks.monotonic() < until else self.ask_beside
             ask(lane, lane.polled_for)
-
-    def _ask_again(self, lane: Lane[Any], limit: int) -> None:
-        """Hook: ask an input that is due."""
-        self.ask_input(lane, limit)
 
     def answered(self) -> bool:
         """Whether `ask_input` got an answer at once since the last call."""
@@ -162,35 +172,14 @@ class Asking(Waking[T]):
             )
 
 
-class PolledAsking(Asking[T], PolledKernel[T]):
-    """An asking kernel that is polled: `poll` answers if it can, and otherwise asks and returns `pending()`."""
-
-    @property
-    def outside(self) -> bool:
-        """Whether something outside the run, a handle or a clock, may end the wait for an answer."""
-        return False
-
-    def pending(self) -> Unanswered:
-        """Return NOT_YET if a poll is worthwhile: an input has answered `ask_input` at once, or is due. Else WAIT."""
-        return NOT_YET if self.answered() or self._askers.due else WAIT
-
-    @override
-    def wait(self) -> Awaitable[None]:
-        return self.change(outside=self.outside)
-
-    @override
-    def __wakes__(self, wake: Callable[[], object]) -> bool:
-        if type(self).wait is not vars(PolledAsking)["wait"] or self.outside:
-            return False
-        self.call_at_change(wake)
-        return True
-
-
-class TaskKernel(Asking[T]):
+class TaskKernel(Waking[T]):
     """A kernel that also works in tasks of its own, alongside the asks it serves; they are cancelled with the stream.
 
-    A subclass that overrides `acquire`, `halt` or `release` must call the base method as well.
+    `produce` answers if it can, and otherwise waits for a `change`. A subclass that overrides `acquire`, `halt` or
+    `release` must call the base method as well.
     """
+
+    traits = Traits(trusted=True)
 
     @override
     async def acquire(self) -> None:

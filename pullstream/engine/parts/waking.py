@@ -54,6 +54,9 @@ class Waking(Kernel[T]):
     A subclass that overrides `halt` must call the base method as well.
     """
 
+    ended = False
+    """Whether the stream has ended here: an answer that reaches a task now starts nothing new."""
+
     __wake: Callable[[], object] | None = None
     """Ends the wait. Its name is mangled, because a subclass may well have an attribute of that name."""
     __alarm: Alarm | None = None
@@ -63,6 +66,10 @@ class Waking(Kernel[T]):
         signal = self.run.signal()
         self.call_at_change(signal.set)
         return signal
+
+    async def change(self, *, outside: bool = False) -> None:
+        """Wait until `changed` is called; `outside`, if something outside the run may call it as well."""
+        await self.awaited().wait(outside=outside)
 
     def call_at_change(self, wake: Callable[[], object] | None) -> None:
         """Make the next `changed` call a function, instead of the last one; None for none."""
@@ -94,6 +101,8 @@ class Waking(Kernel[T]):
 
     @override
     def halt(self) -> None:
+        # A task that was woken in this very step still runs once more, and must start nothing.
+        self.ended = True
         if self.__alarm is not None:
             self.__alarm.end()
         self.changed()

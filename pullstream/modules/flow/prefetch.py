@@ -12,12 +12,12 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import Pace
-from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.traits import Traits
 from pullstream.protocol import WAIT, Batch, Done, Unanswered
 
 
-class Prefetch(PolledAsking[Any]):
+class Prefetch(Asking[Any]):
     """Keeps an ask outstanding for as many values as there is room for; values are held until they are emitted."""
 
     traits = Traits(trusted=True, asks_apart=True)

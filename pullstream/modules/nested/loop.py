@@ -25,7 +25,7 @@ from pullstream.engine.edge.kernel import Kernel, install
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.per_batch import PassOn
-from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.waiting import Requests, Watch, completion
 from pullstream.engine.traits import Traits
@@ -81,7 +81,7 @@ class _Feedback:
         self._ingress.changed()
 
 
-class _Ingress(PolledAsking[Any]):
+class _Ingress(Asking[Any]):
     """Emits values that go round first, then values from outside.
 
     So the loop is drained before it takes more. All outside values at one time may enter. The first value at another

@@ -14,7 +14,7 @@ from pullstream.engine.edge.backlog import Backlog
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.nested.inner_inputs import Queue
 from pullstream.engine.nested.inner_streams import forget_inner, open_below
-from pullstream.engine.parts.tasks import PolledAsking
+from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.traits import Traits
 from pullstream.errors import ProtocolError, PullstreamError
 from pullstream.modules.handles.handle import Grip, Handle
@@ -39,7 +39,7 @@ class _PoolWorker:
     jobs: deque[_Assignment] = attrs.field(factory=deque[_Assignment])
 
 
-class PoolKernel(PolledAsking[Any]):
+class PoolKernel(Asking[Any]):
     """Gives values to the workers that ask, oldest first; each worker gives one result for each value, in order.
 
     The kernel holds a value's time, in the sidecar, from its arrival until its result is emitted. It keeps no more

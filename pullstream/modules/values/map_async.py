@@ -17,7 +17,7 @@ from pullstream.decorators import opens, transformer
 from pullstream.engine.edge.backlog import Backlog, of_runs
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import WaitingPace
-from pullstream.engine.parts.tasks import PolledAsking, TaskKernel
+from pullstream.engine.parts.tasks import Asking, TaskKernel
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.runtime.deadlock import Signal
@@ -79,7 +79,7 @@ class Calls:
         return taken
 
 
-class MapAsync(TaskKernel[Any], PolledAsking[Any]):
+class MapAsync(TaskKernel[Any], Asking[Any]):
     """Runs calls in workers, and answers an ask as soon as one result is ready.
 
     Values are held in the sidecar until their results are emitted. Upstream is asked for as many values as idle
