@@ -41,7 +41,7 @@ class CsvFormat(TableFormat):
         within = quoting if self.parse.newlines_in_values else None
         # Lines cannot be counted if a row handler may drop rows, or a row may have several lines.
         strict = self.parse.invalid_row_handler is None and not self.parse.newlines_in_values
-        parts = _ParserOptions(self)
+        parse = _changed(self.parse)
         with opened(file, raw, Start(), self.compression, transcoded(self.read.encoding)) as stream:
             cut = Cutter(file.path, stream, self.block_size, Start(), within).blocks()
             rest = self._skipped(file, cut, self.read.skip_rows)
@@ -53,22 +53,22 @@ class CsvFormat(TableFormat):
                 return
             if isinstance(head, Overlong):
                 raise head.error
-            names, head = self._head(file, head, parts, within, agreed)
+            names, head = self._head(file, head, parse, within, agreed)
             if agreed.schema is not None:
                 agreed.check_names(file, names, chosen=self.columns is not None)
-            parse = partial(self._parse, names, parts, agreed)
             # The user's invalid_row_handler must see rows one at a time, in file order.
             width = WIDTH if self.parse.invalid_row_handler is None else 0
             blank = self._blank(len(names))
             rows = quoting if strict else within
-            sieve = Sieve(file, parse, raw.stop.look, rows, blank, strict=strict, names=names, width=width)
+            parsed = partial(self._parsed, names, parse, agreed)
+            sieve = Sieve(file, parsed, raw.stop.look, rows, blank, strict=strict, names=names, width=width)
             body = self._skipped(file, chain([head], rest), self.read.skip_rows_after_names)
             if start.at:
                 raw.seek(start.at)
                 body = Cutter(file.path, stream, self.block_size, start, within).blocks()
 
             def settle(block: Block) -> None:
-                agreed.settle(file, self._inferred(block.data, names, parts))
+                agreed.settle(file, self._inferred(block.data, names))
 
             yield from sieve.pieces(sieve.settled(body, agreed, settle), stream)
 
@@ -99,7 +99,7 @@ class CsvFormat(TableFormat):
                 yield Block(data, block.line + passed, block.offset + len(block.data) - len(data))
 
     def _head(
-        self, file: File, block: Block, parts: "_ParserOptions", quoting: Quoting | None, agreed: Agreed
+        self, file: File, block: Block, parse: Any, quoting: Quoting | None, agreed: Agreed
     ) -> tuple[list[str], Block]:
         """The column names, and the rest of the first block after the header."""
         rows = records(block, quoting)
@@ -112,7 +112,7 @@ class CsvFormat(TableFormat):
                 advice = by_name(file.path, "read_csv") or as_packed(rows[at]) or "; check encoding="
                 raise FileReadError(file.path, f"is not CSV in this encoding: its header has null characters{advice}")
             if rows[at] != agreed.header[0]:
-                agreed.header = rows[at], parts.names(file, rows[at], block.line)
+                agreed.header = rows[at], self._names(file, rows[at], block.line, parse)
             names = agreed.header[1]
             used = 0 if self.read.autogenerate_column_names else at + 1
         unique(file, names)
@@ -131,55 +131,43 @@ class CsvFormat(TableFormat):
     def _given_types(self) -> dict[str, Any]:
         return {**dict(self.convert.column_types), **arrow_types(self.schema)}
 
-    def _inferred(self, data: bytes, names: list[str], parts: "_ParserOptions") -> Any:
+    def _inferred(self, data: bytes, names: list[str]) -> Any:
         """The columns to read with their types: as given, else inferred from the first block."""
         given = self._given_types()
         wanted = list(self.columns or self.convert.include_columns or names)
         types = {name: given[name] for name in wanted if name in given}
         open_ = [name for name in wanted if name not in types]
         if open_:
-            table = parts.read(data, names, open_, {}, lenient=True)
+            lenient = _changed(self.parse, invalid_row_handler=_left_out)
+            table = self._table(data, names, open_, {}, lenient)
             # A column that is empty here, or not UTF-8, is text unless the user gives its type.
             unclear = (pa.null(), pa.binary())
             for field in table.schema:
                 types.setdefault(field.name, pa.string() if field.type in unclear else field.type)
         return pa.schema([(name, types[name]) for name in wanted])
 
-    def _parse(self, names: list[str], parts: "_ParserOptions", agreed: Agreed, data: bytes) -> Any:
-        return parts.read(data, names, agreed.schema.names, arrow_types(agreed.schema))
-
-
-class _ParserOptions:
-    """pyarrow's CSV reader with the options of a format."""
-
-    def __init__(self, format: CsvFormat) -> None:
-        self._parse = _changed(format.parse)
-        self._convert = format.convert
-        self._headless = format.read.autogenerate_column_names
-        self._lenient = _changed(format.parse, invalid_row_handler=_left_out)
-
-    def names(self, file: File, row: bytes, line: int) -> list[str]:
+    def _names(self, file: File, row: bytes, line: int, parse: Any) -> list[str]:
         """The columns that a header names, or f0, f1, ... for a file without a header."""
+        headless = self.read.autogenerate_column_names
         try:
             row.decode()
-            read = pa.csv.ReadOptions(autogenerate_column_names=self._headless)
+            read = pa.csv.ReadOptions(autogenerate_column_names=headless)
             # The last line of a file may lack its line end; pyarrow would take it for a partial block.
             data = pa.BufferReader(row if row.endswith(b"\n") else row + b"\n")
-            table = pa.csv.read_csv(data, read_options=read, parse_options=self._parse)
+            table = pa.csv.read_csv(data, read_options=read, parse_options=parse)
         except (UnicodeDecodeError, pa.ArrowException) as exc:
             raise FileReadError(file.path, f"has an unreadable header: {uncounted(exc)}", line) from None
         # There must be no rows besides the header.
-        if table.num_rows > int(self._headless):
+        if table.num_rows > int(headless):
             raise _lone_cr(file, line)
         return list(table.column_names)
 
-    def read(
-        self, data: bytes, names: list[str], wanted: list[str], types: dict[str, Any], *, lenient: bool = False
-    ) -> Any:
-        """Parse whole rows into a table; `lenient` drops rows with a wrong number of columns."""
-        options = _changed(self._convert, column_types=types, include_columns=wanted)
-        parse = self._lenient if lenient else self._parse
+    def _parsed(self, names: list[str], parse: Any, agreed: Agreed, data: bytes) -> Any:
+        return self._table(data, names, agreed.schema.names, arrow_types(agreed.schema), parse)
 
+    def _table(self, data: bytes, names: list[str], wanted: list[str], types: dict[str, Any], parse: Any) -> Any:
+        """Parse whole rows into a table with the wanted columns."""
+        options = _changed(self.convert, column_types=types, include_columns=wanted)
         # Parse the data as one piece, so a row may have any length; several blocks are parsed in parallel. Without
         # threads, pyarrow would pass the user's handler row numbers, which would count within the block.
         threads = parse.invalid_row_handler is not None

@@ -102,7 +102,9 @@ class StagingFolder:
         """The state of a folder's run; None if it is not this user's, or was dead and is now removed."""
         try:
             with self._disk.held(other) as status:
-                if not self._alike(status):
+                mine = self._made
+                # A run's folder has the same owner and permissions as this one.
+                if mine is None or (status.st_uid, status.st_mode & 0o777) != (mine.st_uid, mine.st_mode & 0o777):
                     return None
                 try:
                     with self._disk.opened(other / LOCK, os.O_RDWR) as lock:
@@ -120,11 +122,6 @@ class StagingFolder:
             return None
         self._leave(other)
         return None
-
-    def _alike(self, made: os.stat_result) -> bool:
-        """Whether a folder has the same owner and permissions as this one."""
-        mine = self._made
-        return mine is not None and (made.st_uid, made.st_mode & 0o777) == (mine.st_uid, mine.st_mode & 0o777)
 
     def _empty(self, folder: Path) -> None:
         """Remove the files of a run whose lock is held, and finally the lock."""

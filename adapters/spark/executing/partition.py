@@ -178,7 +178,7 @@ class PartitionRun:
             source = Source((keys, *flatten().modules))
         else:
             source = Source((Module(NAME, Rows, (self._cursor,), site=plan.site), *plan.modules, module))
-        sink: Sink[KeyBatch, None] = Sink((Module(NAME, self._hand_over, site=plan.site),))
+        sink: Sink[KeyBatch, None] = Sink((Module(NAME, lambda: self._hand_over, site=plan.site),))
         self._scope = trio.CancelScope()
         self._token = trio.lowlevel.current_trio_token()
         self._started.set()
@@ -186,13 +186,10 @@ class PartitionRun:
             async with pipe(source, sink).open() as running:
                 await running.result()
 
-    def _hand_over(self) -> Any:
-        async def body(upstream: Reader[KeyBatch], ctx: Context) -> None:
-            async for batch in ctx.batches(upstream):
-                for portion in batch.values:
-                    await self._handover.put(portion)
-
-        return body
+    async def _hand_over(self, upstream: Reader[KeyBatch], ctx: Context) -> None:
+        async for batch in ctx.batches(upstream):
+            for portion in batch.values:
+                await self._handover.put(portion)
 
 
 def shown(failure: BaseException, names: Sequence[str] = (), key: tuple[Any, ...] | None = None) -> BaseException:

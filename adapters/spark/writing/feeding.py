@@ -31,10 +31,10 @@ Body: TypeAlias = Callable[[Reader[Any], Context], Awaitable[None]]
 """The body of the sink that passes values to Spark."""
 
 
-async def fed(source: Callable[[], Source[Any]], body: Callable[[], Body], site: Site) -> BaseException | None:
+async def fed(source: Callable[[], Source[Any]], body: Body, site: Site) -> BaseException | None:
     """Run a source into a sink until its end; return the failure, if it failed."""
     try:
-        sink = Sink[Any, None]((Module("to_dataframe", body, site=site),))
+        sink = Sink[Any, None]((Module("to_dataframe", lambda: body, site=site),))
         async with pipe(source(), sink).open(limit=ROWS) as running:
             await running.result()
     except BaseException as exc:
@@ -63,28 +63,24 @@ class TaskFeed:
                 self._asked.set()
         scope.cancel()
 
-    def sink(self) -> Body:
-        """Make a run's sink: it sends one Arrow batch per request."""
-
-        async def body(upstream: Reader[Any], ctx: Context) -> None:
-            gather = BatchJoiner(upstream, ctx, self._nursery)
-            batches: deque[RecordBatch] = deque()
-            with ExitStack() as held:
-                while True:
-                    await self._asked.wait()
-                    self._asked = trio.Event()
-                    if not batches:
-                        # A new request means that the task has received the last batch.
-                        held.close()
-                        values = await self._watched(gather, held)
-                        if not values:
-                            break
-                        batches.extend(self._packing.batches([(part, {}) for part in values]))
-                    await self._send(b"B", memoryview(serialized(batches.popleft())))
-            self._finished()
-            await self._send(b"E")
-
-        return body
+    async def send(self, upstream: Reader[Any], ctx: Context) -> None:
+        """Send the values, as a sink: one Arrow batch per request."""
+        gather = BatchJoiner(upstream, ctx, self._nursery)
+        batches: deque[RecordBatch] = deque()
+        with ExitStack() as held:
+            while True:
+                await self._asked.wait()
+                self._asked = trio.Event()
+                if not batches:
+                    # A new request means that the task has received the last batch.
+                    held.close()
+                    values = await self._watched(gather, held)
+                    if not values:
+                        break
+                    batches.extend(self._packing.batches([(part, {}) for part in values]))
+                await self._send(b"B", memoryview(serialized(batches.popleft())))
+        self._finished()
+        await self._send(b"E")
 
     async def _send(self, kind: bytes, content: bytes | memoryview = b"") -> None:
         try:

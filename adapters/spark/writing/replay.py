@@ -16,7 +16,7 @@ from pullstream.authoring import Site
 from ...arrow import Packing, serialized
 from ...files.writing.refusals import explained
 from ...stopping import in_thread
-from .feeding import GONE_SECONDS, BatchJoiner, Body, fed
+from .feeding import GONE_SECONDS, BatchJoiner, fed
 
 
 class ReplayTooLong(PullstreamError):
@@ -52,27 +52,24 @@ class ReplayFile:
         """Read the source as far as Spark needs it, until it ends or fails; return the failure."""
         try:
             async with trio.open_nursery() as nursery:
-                self.failure = await fed(lambda: source, partial(self._sink, packing, nursery), site)
+                self.failure = await fed(lambda: source, partial(self._keep, packing, nursery), site)
                 nursery.cancel_scope.cancel()
         finally:
             self.over = True
             self._changed.unpark_all()
         return self.failure
 
-    def _sink(self, packing: Packing, nursery: trio.Nursery) -> Body:
-        async def body(upstream: Reader[Any], ctx: Context) -> None:
-            gather = BatchJoiner(upstream, ctx, nursery)
-            while True:
-                while self._wanted < len(self._ends):
-                    await self._changed.park()
-                with ExitStack() as held:
-                    values = await gather.values(held)
-                    if not values:
-                        return
-                    for batch in packing.batches([(part, {}) for part in values]):
-                        await self._write(memoryview(serialized(batch)))
-
-        return body
+    async def _keep(self, packing: Packing, nursery: trio.Nursery, upstream: Reader[Any], ctx: Context) -> None:
+        gather = BatchJoiner(upstream, ctx, nursery)
+        while True:
+            while self._wanted < len(self._ends):
+                await self._changed.park()
+            with ExitStack() as held:
+                values = await gather.values(held)
+                if not values:
+                    return
+                for batch in packing.batches([(part, {}) for part in values]):
+                    await self._write(memoryview(serialized(batch)))
 
     async def _write(self, batch: memoryview) -> None:
         begin = self._ends[-1]

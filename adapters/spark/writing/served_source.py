@@ -158,7 +158,7 @@ class ServedSource:
                 async with trio.open_nursery() as own:
                     feed = TaskFeed(stream, alive, self._packing, own, self._finished)
                     own.start_soon(feed.listen, self._scope)
-                    self.failure = await fed(lambda: self._pruned(source, filters), feed.sink, self._site)
+                    self.failure = await fed(lambda: self._pruned(source, filters), feed.send, self._site)
                     own.cancel_scope.cancel()
             if self._how == "it is being read":
                 self._how = "its reader went away before the end (a limit, a cancellation, or a task that died)"
