@@ -60,12 +60,12 @@ class Module:
         text = f"{self.name}({', '.join(shown)})"
         return text if self.label is None else f"{text}.named({self.label!r})"
 
-    def made(self) -> Any:
-        """Make a run's work, new for each run."""
+    def made(self, run: Any = None) -> Any:
+        """Make a run's work, new for each run. Arguments that can be used once need the run."""
         args: Sequence[Any] = self.args
         for arg in args:
             if isinstance(arg, OneShot):
-                args = [cast("OneShot[Any]", arg).take(self) if isinstance(arg, OneShot) else arg for arg in args]
+                args = [cast("OneShot[Any]", arg).take(self, run) if isinstance(arg, OneShot) else arg for arg in args]
                 break
         return self.make(*args, **dict(self.options)) if self.options else self.make(*args)
 
@@ -85,15 +85,21 @@ class OneShot(OfOneRun, Generic[T]):
         """The argument, for inspection; None once it has been taken."""
         self._shown = shown_argument(value)
 
-    def take(self, module: Module) -> T:
-        """Return the argument; only the first call may do so."""
+    def take(self, module: Module, run: Any) -> T:
+        """Return the argument; only the first call may do so, unless its run is refused before it begins."""
         if self.value is None:
             raise ReuseError(
                 f"{module.name}({self._shown}), composed at {module.site}, was opened a second time, but its argument "
                 f"can be read only once: give it a collection, or compose it again for each run"
             )
         value, self.value = self.value, None
+        if not run.begun:
+            run.taken[self] = value
         return value
+
+    @override
+    def give_back(self, run: Any) -> None:
+        self.value = run.taken.pop(self, self.value)
 
     def same(self, other: "OneShot[Any]") -> bool:
         """Whether both hold the same object."""

@@ -60,7 +60,7 @@ class Assembly:
 
     def made(self, module: Module) -> Any:
         """Make the run-time object of a module."""
-        return module.made()
+        return module.made(self.scope.run)
 
     def stream(self, modules: Iterable[Module], upstream: Kernel[Any] | None) -> Kernel[Any]:
         """Place the modules of a source or transformer; adjacent stateless ones become one kernel."""

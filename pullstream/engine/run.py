@@ -59,6 +59,8 @@ class Run:
         """The nursery of the run's tasks, and of no others."""
         self.begun = False
         """Whether the nursery is set."""
+        self.taken: dict[object, Any] = {}
+        """Arguments that can be used once, until the run begins: a run that is refused before gives them back."""
         self.failing: BaseException | None = None
         """The last failure that reached a module which may have to finish its work before it raises it."""
         self.halted = False
@@ -100,6 +102,7 @@ class Run:
         self.nursery = nursery
         self.detector.begin(nursery)
         self.begun = True
+        self.taken.clear()
 
     @contextmanager
     def shielded(self, scope: trio.CancelScope, *, sink: bool = False) -> Generator[None]:

@@ -40,9 +40,11 @@ READ_ONCE = {
 
 
 @pytest.mark.parametrize("name", READ_ONCE)
-def test_what_can_be_read_once_is_read_by_one_run(name):
+def test_what_can_be_read_once_is_read_by_one_run(name, tmp_path):
     made = READ_ONCE[name]()
     pipeline = made if isinstance(made, ps.Pipeline) else ps.pipe(made, ps.collect())
+    with pytest.raises(ps.errors.JournalError, match="is a folder"):  # a run that is refused reads nothing
+        ps.run(pipeline, journal=tmp_path)
     assert ps.run(pipeline) == (None if pipeline is made else [1])
     words = rf"{name.partition(',')[0]}\(.*test_pipe.py:\d+, was opened a second time.*compose it again"
     with pytest.raises(ps.errors.ReuseError, match=words):
