@@ -38,6 +38,9 @@ _PLAIN: Final = frozenset({int, str})
 _BY_CONTENT: Final = frozenset({int, str, bool, bytes, type(None)})
 """The most common types whose values equal their copies."""
 
+_CONTAINERS: Final = (dict, set, frozenset, tuple)
+"""The types of states in which keys may be looked up."""
+
 
 class _Noting(UserDict[Any, Any]):
     """A dict that records which keys were changed."""
@@ -72,6 +75,21 @@ class _Noting(UserDict[Any, Any]):
                 f"copies: a class with __eq__ and __hash__, such as a frozen dataclass, and None in place of NaN"
             )
 
+    def check_inside(self, state: Any) -> None:
+        """Refuse a state with a key whose copy would not equal it, in a set or dict."""
+        inside: Iterable[Any] = state
+        parts = inside
+        if not isinstance(state, tuple):
+            parts = cast("dict[Any, Any]", state).values() if isinstance(state, dict) else ()
+            if not _BY_CONTENT.issuperset(map(type, inside)):
+                keys = frozenset(inside)
+                if pickle.loads(self.pickle(keys)) != keys:  # noqa: S301 - just pickled
+                    for key in keys:
+                        self.check(key)
+        for part in parts:
+            if isinstance(part, _CONTAINERS):
+                self.check_inside(part)
+
     def begin(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
         """Begin with the saved state, each key under the bytes it had."""
         for name, value in saved.items():
@@ -98,6 +116,8 @@ class _Noting(UserDict[Any, Any]):
                     if (plain := _plain(key)) is not None:
                         changes[self.pickle(plain)] = None
             if key in now:
+                if isinstance(now[key], _CONTAINERS):
+                    self.check_inside(now[key])
                 changes[name] = self.pickle(now[key])
             else:
                 changes[name] = None

@@ -346,22 +346,19 @@ class _All:
 
     folds: tuple[tuple[str, Fold[Any, Any]], ...]
 
-    def initial(self) -> list[Any]:
-        return [fold.initial() for _, fold in self.folds]
+    def initial(self) -> tuple[Any, ...]:
+        return tuple([fold.initial() for _, fold in self.folds])
 
-    def step(self, states: list[Any], value: Any) -> list[Any]:
+    def step(self, states: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
         # If one of them raises, the others must not have taken the value.
-        states = states.copy()
-        for number, (_, fold) in enumerate(self.folds):
-            states[number] = fold.step(states[number], value)
-        return states
+        return tuple([fold.step(state, value) for (_, fold), state in zip(self.folds, states, strict=True)])
 
-    def finish(self, states: list[Any]) -> dict[str, Any]:
+    def finish(self, states: tuple[Any, ...]) -> dict[str, Any]:
         return {name: fold.finish(state) for (name, fold), state in zip(self.folds, states, strict=True)}
 
-    def merge(self, states: list[Any], others: list[Any]) -> list[Any]:
+    def merge(self, states: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
         merges = [cast("Callable[[Any, Any], Any]", fold.merge) for _, fold in self.folds]
-        return [merge(state, other) for merge, state, other in zip(merges, states, others, strict=True)]
+        return tuple([merge(state, other) for merge, state, other in zip(merges, states, others, strict=True)])
 
 
 __all__ = [

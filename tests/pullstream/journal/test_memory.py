@@ -125,6 +125,11 @@ class Plain:
 
 KEYED = [
     ps.unique(),
+    ps.unique(capacity=9),
+    ps.scan(lambda seen, value: seen | {value}, frozenset()),
+    ps.scan(lambda seen, value: {**seen, 0: {value: 1}}, {}),
+    ps.accumulate(agg.several(n=agg.count(), unique=agg.count_unique())),
+    ps.sessions(2, agg.count_unique(), key=lambda _: 0),
     ps.sessions(1, key=lambda value: value),
     ps.accumulate(agg.count(), key=lambda value: value),
     ps.pipe(ps.map(lambda value: (value, 1)), maintain(lambda values: values.count())),
@@ -134,7 +139,7 @@ KEYED = [
 
 @pytest.mark.parametrize("module", KEYED, ids=str)
 def test_a_key_that_does_not_equal_its_copy_is_refused(module, path):
-    """The next run would not find it, and take an equal value for a new one."""
+    """The next run would not find it, and take an equal value for a new one. So is such a key in a saved state."""
     for number, key in enumerate([math.nan, ("a", Decimal("nan")), Plain()]):
         source = ps.pipe(ps.values([1, 2], time=int), ps.map(lambda _, key=key: key))
         ps.run(ps.pipe(source, module, ps.drain()))
