@@ -38,7 +38,7 @@ _PLAIN: Final = frozenset({int, str})
 _BY_CONTENT: Final = frozenset({int, str, bool, bytes, type(None)})
 """The most common types whose values equal their copies."""
 
-_CONTAINERS: Final = (dict, set, frozenset, tuple)
+_CONTAINERS: Final[tuple[type[Any], ...]] = (dict, set, frozenset, tuple)
 """The types of states in which keys may be looked up."""
 
 
@@ -77,18 +77,22 @@ class _Noting(UserDict[Any, Any]):
 
     def check_inside(self, state: Any) -> None:
         """Refuse a state with a key whose copy would not equal it, in a set or dict."""
-        inside: Iterable[Any] = state
-        parts = inside
-        if not isinstance(state, tuple):
-            parts = cast("dict[Any, Any]", state).values() if isinstance(state, dict) else ()
-            if not _BY_CONTENT.issuperset(map(type, inside)):
-                keys = frozenset(inside)
-                if pickle.loads(self.pickle(keys)) != keys:  # noqa: S301 - just pickled
-                    for key in keys:
-                        self.check(key)
-        for part in parts:
-            if isinstance(part, _CONTAINERS):
-                self.check_inside(part)
+        # Containers may contain each other.
+        found, waiting = {id(state)}, [state]
+        while waiting:
+            container = waiting.pop()
+            inside: Iterable[Any] = container
+            if not isinstance(container, tuple):
+                if not _BY_CONTENT.issuperset(map(type, inside)):
+                    keys = frozenset(inside)
+                    if pickle.loads(self.pickle(keys)) != keys:  # noqa: S301 - just pickled
+                        for key in keys:
+                            self.check(key)
+                inside = cast("dict[Any, Any]", container).values() if isinstance(container, dict) else ()
+            for part in inside:
+                if isinstance(part, _CONTAINERS) and id(part) not in found:
+                    found.add(id(part))
+                    waiting.append(part)
 
     def begin(self, saved: Mapping[bytes, bytes], unpickle: Callable[[bytes], Any]) -> None:
         """Begin with the saved state, each key under the bytes it had."""

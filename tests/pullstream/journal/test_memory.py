@@ -68,6 +68,15 @@ def test_dict_operations_are_saved(kind):
     assert not take()
 
 
+def test_a_state_may_contain_itself():
+    memory, tree = Memory(saves=True), {1.5: {}}
+    tree[1.5]["parent"] = tree
+    memory.at(0)["tree"] = tree
+    (saved,) = memory.take(up_to(0)).values()
+    copy = pickle.loads(saved)
+    assert copy[1.5]["parent"] is copy
+
+
 def word():
     """An equal string, but a new object each time."""
     return b"tea".decode()
