@@ -223,9 +223,9 @@ class Scope:
         self.depth = depth
         """The number of kernels upstream of the first ones of this stream; more than 0 only inside a running module."""
         if outer is None:
-            self.sidecar = Sidecar(run.spawn, run.detector, observer=run.observer)
+            self.sidecar = Sidecar(run.spawn, run.spawn_watch, run.detector, observer=run.observer)
         else:
-            self.sidecar = Sidecar(run.spawn, run.detector, outer.sidecar)
+            self.sidecar = Sidecar(run.spawn, run.spawn_watch, run.detector, outer.sidecar)
         self.keeping: Keeping = run.keeping(self.sidecar, None if outer is None else outer.keeping, fed=fed)
         """The state that this stream keeps for later runs, and has from earlier ones."""
         self.sidecar.keeping = self.keeping

@@ -15,6 +15,7 @@ from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
 from pullstream.engine.sidecar.location import NOTHING, Ending, Location, note_arrivals
+from pullstream.engine.sidecar.waiting import movement
 from pullstream.errors import JournalError
 from pullstream.journal.program import ProgramVersion
 from pullstream.journal.store import Journal, JournalContents, JournalStore, Record, SavedNotes, SinkState, unpickled
@@ -234,7 +235,7 @@ class Keeper(StateSaver):
             with trio.move_on_after((clocks.monotonic() - began) * (1 / SHARE - 1)):
                 await self._urgent.wait()
             self._urgent = trio.Event()
-            await sidecar.until_moved(sidecar.sinks, before)
+            await sidecar.until([movement(sidecar.sinks, before)])
 
     async def record(self) -> None:
         """Record what is complete now, if that is more than before, and wait until it is on the disk."""

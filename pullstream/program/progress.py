@@ -10,6 +10,7 @@ from pullstream.engine.sidecar.counters import Counters
 from pullstream.engine.sidecar.explain import Blocking, blocking_at, pointstamps
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.sidecar import Sidecar
+from pullstream.engine.sidecar.waiting import movement
 from pullstream.errors import Abandoned, PullstreamError
 from pullstream.program.times_done import TimesDone
 from pullstream.timely import Antichain, TimeDomainError, less_equal
@@ -142,7 +143,7 @@ class FrontierChanges:
     async def __anext__(self) -> Antichain[Any]:
         while (now := [location.frontier for location in self._locations]) == self._last:
             self._over()
-            await self._sidecar.until_moved(self._locations, now)
+            await self._sidecar.until([movement(self._locations, now)])
         self._last = now
         return _frontier(self._locations)
 

@@ -159,7 +159,7 @@ async def test_an_observer_is_notified_once_of_a_wait_s_end():
         def left(self, watch):
             left.append(watch)
 
-    sidecar = Sidecar(lambda *_: None, DeadlockDetector(), observer=Noting())
+    sidecar = Sidecar(lambda *_: None, lambda *_: None, DeadlockDetector(), observer=Noting())
     source = sidecar.locate(["source"], None, [])
     sidecar.start()
     source.drop_capability()
@@ -173,7 +173,7 @@ async def test_an_observer_is_notified_once_of_a_wait_s_end():
 @pytest.mark.parametrize("seed", range(60))
 def test_a_frontier_is_the_same_with_a_tracker_and_without(seed):
     rng = random.Random(seed)
-    sidecar = Sidecar(lambda *_: None, DeadlockDetector())
+    sidecar = Sidecar(lambda *_: None, lambda *_: None, DeadlockDetector())
     for number in range(rng.randrange(2, 9)):
         upstreams = rng.sample(sidecar.locations, min(rng.randrange(3), number))
         sidecar.locate([str(number)], None, upstreams, sink=number == 7)

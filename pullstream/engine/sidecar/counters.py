@@ -1,7 +1,7 @@
 """Counters: how much each module of a run processed, and how long it waited."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -70,8 +70,13 @@ class EdgeCount:
 class Metered:
     """The measurements of a module, from which its counters are computed."""
 
+    names: Sequence[str]
     ports: tuple[Any, ...]
     """The inputs, with the counts of what arrives there."""
+    edge: Any = None
+    """The module's output edge, if it has one."""
+    status_text: Callable[[], str] | None = None
+    """Returns the status text of a module written as a function."""
     outs: Sequence[EdgeCount] = ()
     """The counts at the inputs downstream."""
     asked: EdgeCount | None = None
@@ -86,12 +91,8 @@ class Metered:
 
     @property
     def name(self) -> str:
-        """The module's name."""
-        raise NotImplementedError
-
-    def status(self) -> str:
-        """The module's own status text."""
-        raise NotImplementedError
+        """The name in errors and counters; for a row of fused modules, all names in their order."""
+        return " -> ".join(self.names)
 
     def leave_out(self, count: int = 1, fault: Exception | None = None, *, marks: int = 0) -> None:
         """Count values that are left out because a function raised, and their marks among what the module answered."""
@@ -135,7 +136,9 @@ class Metered:
     def said(self) -> str:
         """The module's own status text; never raises, even if its status function does."""
         try:
-            return self.status()
+            if self.status_text is not None:
+                return str(self.status_text())
+            return "" if self.edge is None else str(self.edge.status())
         except Exception as exc:  # noqa: BLE001 - shown in place of the status, because the figures are still right
             return f"its status() raised {exc!r}"
 

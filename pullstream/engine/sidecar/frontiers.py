@@ -8,7 +8,7 @@ raised, nothing can be computed from then on, and anything may still come. The m
 Computing a frontier runs user code: functions of times in summaries, and the order, the equality and the hash of times.
 A frontier may be read during a change that must not be interrupted halfway, such as the end of an edge. So nothing here
 raises, except for a question with a time of another domain (`explain`): an exception in user code is reported to the
-sidecar (`report`), and what can no longer be known counts as not complete.
+sidecar (`stop_tracking`), and what can no longer be known counts as not complete.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from typing import Any, Final
 from typing_extensions import override
 
 from pullstream.engine.observer import Update
-from pullstream.engine.sidecar.location import Claim, Ending, Location, Port
+from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
 from pullstream.timely import (
     BEGINNING,
     Antichain,
@@ -42,7 +42,8 @@ ANYTHING: Final = Antichain[Any]([BEGINNING])
 class Frontiers:
     """The pointstamps of a graph of locations, and the frontiers that follow from them."""
 
-    def __init__(self, report: Callable[[BaseException], None], switched: Callable[[Update], None]) -> None:
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
         self.locations: list[Location] = []
         """The locations of all modules, in the order of their numbers."""
         self.sinks: list[Location] = []
@@ -57,10 +58,7 @@ class Frontiers:
         """The places to observe as soon as there is a tracker."""
         self._leading: dict[Location, list[Location] | None] = {}
         """The locations that lead to the inputs of a module; None if the tracker must be asked about it."""
-        self._report = report
-        self._switched = switched
-        """Receives the function to call with every change of a count from now on."""
-        switched(_uncounted)
+        counts.switched(_uncounted)
 
     def add(self, location: Location, *, sink: bool) -> None:
         """Add a location downstream of the present ones."""
@@ -79,12 +77,12 @@ class Frontiers:
     def track(self) -> None:
         """Start a tracker that keeps frontiers, instead of computing each when it is read."""
         if self._tracker is None and not self.lost:
-            tracker = _Tracker(self.graph(), self._report)
+            tracker = _Tracker(self.graph(), self._counts.stop_tracking)
             for place in [*(sink.output for sink in self.sinks), *self._expected]:
                 tracker.observe(place)
             self._count(tracker.update)
             self._tracker = tracker
-            self._switched(tracker.update)
+            self._counts.switched(tracker.update)
 
     def give_up(self) -> None:
         """Give up computing frontiers: from now on anything may still come anywhere.
@@ -93,7 +91,7 @@ class Frontiers:
         """
         if not self.lost:
             self.lost, self._tracker = True, None
-            self._switched(_uncounted)
+            self._counts.switched(_uncounted)
 
     def graph(self) -> Graph:
         """The graph of all locations, as a tracker needs it."""
@@ -129,9 +127,11 @@ class Frontiers:
     def _count(self, update: Update) -> None:
         """Report all holds and stamps to `update`."""
         for location in self.locations:
-            location.tally(update)
+            for time in location.held:
+                update(location.output, time, 1)
         for claim in self.in_flight:
-            claim.tally(update)
+            for time in claim.counted:
+                update(claim.port.place, time, 1)
 
     # ---- frontiers
 
@@ -154,7 +154,7 @@ class Frontiers:
             try:
                 return self._tracker.propagate()
             except BaseException as exc:  # noqa: BLE001 - reported to the sidecar
-                self._report(exc)
+                self._counts.stop_tracking(exc)
         return ()
 
     def frontier(self, place: int, *, but: Location | None = None) -> Antichain[Any]:
@@ -174,7 +174,7 @@ class Frontiers:
                 without.observe(place)
                 return without.frontier(place)
         except BaseException as exc:  # noqa: BLE001 - as above
-            self._report(exc)
+            self._counts.stop_tracking(exc)
         return ANYTHING
 
     def _without(self, mirror: Location) -> Tracker:
@@ -223,7 +223,7 @@ class Frontiers:
             except TimeDomainError:
                 raise
             except BaseException as exc:  # noqa: BLE001 - as above
-                self._report(exc)
+                self._counts.stop_tracking(exc)
         # The stamps held or in flight upstream, without paths: where they may lead is unknown.
         stamps, graph = self.stamps, self.graph()
         return [Blocker(graph.location(above), held, ()) for above in graph.above([place]) for held in stamps[above]]

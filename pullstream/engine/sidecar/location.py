@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from pullstream.blueprint import Site
 from pullstream.engine.keeping import Keeping
+from pullstream.engine.observer import Update
 from pullstream.engine.sidecar.counters import EdgeCount, Metered
 from pullstream.engine.sidecar.order_advice import NO_ORDER, check_time, order_advice
 from pullstream.engine.traits import Carries, Traits
@@ -35,12 +36,12 @@ FEW: Final = 64
 class Counts(ABC):
     """The pointstamp counts of a run, as the locations and lanes that change them see it."""
 
-    update: Callable[[int, Hashable, int], None]
+    update: Update
     """Receives every change of a count: the place, the time, and the difference."""
     keeping: Keeping
     """The state that the stream keeps for later runs, and has from earlier ones."""
     alert = False
-    """Whether drops and acknowledgements must be reported (`activate`)."""
+    """Whether somebody waits here or elsewhere for what drops and acknowledgements complete (`activate`)."""
     opener: "Location | None" = None
     """The module that opened this stream while it ran, in the sidecar outside."""
     acknowledged: dict["Claim", None]
@@ -48,7 +49,7 @@ class Counts(ABC):
 
     @abstractmethod
     def activate(self, at: "Location | Port | None" = None) -> None:
-        """Schedule a read of the frontiers, if there are waiters: something may be complete.
+        """Schedule reads of the frontiers, where there are waiters: something may be complete. Needed while `alert`.
 
         `at` is the output where a hold was dropped, or the input where a batch was acknowledged, if known.
         """
@@ -80,6 +81,10 @@ class Counts(ABC):
     @abstractmethod
     def soon(self, call: Callable[[], object]) -> None:
         """Schedule a call that discards what has ended, although nothing reads the frontiers."""
+
+    @abstractmethod
+    def switched(self, update: Update) -> None:
+        """Report every change of a count to another function from now on."""
 
     @abstractmethod
     def stop_tracking(self, exc: BaseException | None = None) -> None:
@@ -179,7 +184,7 @@ class Claim:
         self.live = False
         if self.stamped is not NOTHING:
             self._withdraw(self.counted)
-            if self.port.location.mirroring:
+            if self._counts.alert and self.port.location.mirroring:
                 self._counts.activate(self.port)
             self.stamped, self._more = NOTHING, ()
             del self.port.in_flight[self]
@@ -190,11 +195,6 @@ class Claim:
             if self.port.location.mirroring:
                 self.port.location.hold_until_looked(time)
             self._counts.update(self.port.place, time, -1)
-
-    def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
-        """Report the counted times to `update`."""
-        for time in self.counted:
-            update(self.port.place, time, 1)
 
     def covers(self, time: Hashable) -> bool:
         """Whether something unacknowledged gives the right to answer at `time`."""
@@ -261,10 +261,6 @@ class Location(Metered):
     In `timely` a location is one input or output, a `Target` or a `Source`; here it comprises all those of a module.
     """
 
-    edge: Any = None
-    """The module's output edge, if it has one."""
-    status_text: Callable[[], str] | None = None
-    """Returns the status text of a module written as a function."""
     summaries: Sequence[Summary | Sequence[Summary]] = ()
     """The summaries of the traits, guarded against exceptions of functions of times."""
     holding: Callable[[Hashable], object] | None = None
@@ -329,18 +325,6 @@ class Location(Metered):
         if self._counts.opener is not None:
             self._counts.opener.leave_out(count, fault)
 
-    @property
-    @override
-    def name(self) -> str:
-        """The name in errors and counters; for a row of fused modules, all names in their order."""
-        return " -> ".join(self.names)
-
-    @override
-    def status(self) -> str:
-        if self.status_text is not None:
-            return str(self.status_text())
-        return "" if self.edge is None else str(self.edge.status())
-
     def fail_soon(self, failure: BaseException) -> None:
         """Make the module fail at the next step."""
         if self.edge is not None:
@@ -374,7 +358,8 @@ class Location(Metered):
         if count == 1:
             del self._held[time]
             self._counts.update(self.output, time, -1)
-            self._counts.activate(self)
+            if self._counts.alert:
+                self._counts.activate(self)
         else:
             self._held[time] = count - 1
 
@@ -389,11 +374,6 @@ class Location(Metered):
     def busy(self) -> bool:
         """Whether anything is held here, or in flight at the inputs."""
         return bool(self._held) or any(claim.live for port in self.ports for claim in port.in_flight)
-
-    def tally(self, update: Callable[[int, Hashable, int], None]) -> None:
-        """Report what is held to `update`."""
-        for time in self._held:
-            update(self.output, time, 1)
 
     @property
     def held(self) -> list[Hashable]:

@@ -11,9 +11,8 @@ progress costs per time, not per batch. A run whose frontiers are never read nee
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -27,7 +26,7 @@ from pullstream.engine.runtime.deadlock import DeadlockDetector, Signal
 from pullstream.engine.sidecar.frontiers import Frontiers
 from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
 from pullstream.engine.sidecar.nesting import Nesting
-from pullstream.engine.sidecar.waiting import Requests, Watch, completion, insert, movement, remove
+from pullstream.engine.sidecar.waiting import Requests, Watch, completion, insert, remove
 from pullstream.engine.traits import PLAIN, Traits
 from pullstream.errors import blame
 from pullstream.timely import (
@@ -41,7 +40,8 @@ from pullstream.timely import (
 from pullstream.timely.order import in_one_order
 from pullstream.timely.summary import Path
 
-Spawn = Callable[[Callable[[], Awaitable[None]]], None]
+Spawn = Callable[..., None]
+"""Starts a task, given its function and the arguments."""
 
 
 class Sidecar(Counts):
@@ -50,12 +50,13 @@ class Sidecar(Counts):
     def __init__(
         self,
         spawn: Spawn,
+        spawn_watch: Spawn,
         detector: DeadlockDetector,
         outer: "Sidecar | None" = None,
         *,
         observer: Observer | None = None,
     ) -> None:
-        self._spawn = spawn
+        self._spawn, self._spawn_watch = spawn, spawn_watch
         self.detector = detector
         self._observer = observer
         self.inner = outer is not None
@@ -64,7 +65,7 @@ class Sidecar(Counts):
         self.at_start: Sequence[Callable[[], None]] = ()
         """Functions that lower capabilities to the times that programs announced to handles before the start."""
         self._ended = False
-        self.frontiers = Frontiers(self.stop_tracking, self.switched)
+        self.frontiers = Frontiers(self)
         self.locations, self.sinks = self.frontiers.locations, self.frontiers.sinks
         self.summary_failure: BaseException | None = None
         """The exception of a function of times, raised while a frontier was read; its module fails with it."""
@@ -81,7 +82,7 @@ class Sidecar(Counts):
         self.waits: dict[Watch, Sidecar] = {} if outer is None else outer.waits
         """All waits in the whole run, with their sidecars."""
         self._news: Signal | None = None
-        self._looking = False
+        """Wakes the task that reads the frontiers, while there is one."""
 
     @property
     def nesting(self) -> "Nesting[Sidecar]":
@@ -89,13 +90,6 @@ class Sidecar(Counts):
         if self._nesting is None:
             self._nesting = Nesting(self)
         return self._nesting
-
-    @property
-    def _activated(self) -> Signal:
-        """Wakes the task that reads the frontiers, once there is one."""
-        if self._news is None:
-            self._news = Signal(self.detector)
-        return self._news
 
     # ---- the graph
 
@@ -147,8 +141,8 @@ class Sidecar(Counts):
 
     # ---- how frontiers are known
 
+    @override
     def switched(self, update: Update) -> None:
-        """Use another function for every change of a count."""
         self.update = update if self._observer is None else self._observer.counting(update)
 
     @override
@@ -185,10 +179,8 @@ class Sidecar(Counts):
 
     @override
     def activate(self, at: Location | Port | None = None) -> None:
-        if self.waiters:
-            self._activated.set()
-        if self.alert:
-            self.nesting.spread(at)
+        self.wake()
+        self.nesting.spread(at)
 
     @override
     def ended(self, location: Location) -> None:
@@ -196,7 +188,8 @@ class Sidecar(Counts):
             self._observer.over(location)
         if self.waiters:
             self._check_at(location.output)
-        self.activate(location)
+        if self.alert:
+            self.activate(location)
 
     def end(self, failure: BaseException | None, *, abandoned: bool) -> None:
         """End, and notify all remaining waiters of the ending."""
@@ -208,8 +201,8 @@ class Sidecar(Counts):
                     location.complete()
         self.propagate()
         self._ended = True
-        if self._looking:
-            self._activated.set()
+        if self._news is not None:
+            self._news.set()
         if self._nesting is not None:
             self._nesting.end()
 
@@ -272,15 +265,11 @@ class Sidecar(Counts):
     @override
     def soon(self, call: Callable[[], object]) -> None:
         """Call `call` in a task that only observes the run, to discard what has ended although nothing is read."""
-        self._spawn(partial(self._call, call))
+        self._spawn_watch(self._call, call)
 
-    async def _call(self, call: Callable[[], object]) -> None:
-        task = trio.lowlevel.current_task()
-        self.detector.watched_by(task)
-        try:
-            call()
-        finally:
-            self.detector.unwatched_by(task)
+    @staticmethod
+    async def _call(call: Callable[[], object]) -> None:
+        call()
 
     @override
     def frontier_of(self, location: Location) -> Antichain[Any]:
@@ -383,20 +372,20 @@ class Sidecar(Counts):
 
     @override
     def begin_looking(self) -> None:
-        if not (self._looking or self._ended):
-            self._looking = True
+        if self._news is None and not self._ended:
+            self._news = Signal(self.detector)
             self._spawn(self._keep_looking)
 
     @override
     def wake(self, *, to_tell: bool = False) -> None:
-        if to_tell or self.waiters:
-            self._activated.set()
+        if self._news is not None and (to_tell or self.waiters):
+            self._news.set()
 
     async def _keep_looking(self) -> None:
         """Read the frontiers whenever woken; runs alongside the pipeline, from the first wait on."""
-        while not self._ended:
-            await self._activated.wait()
-            self._news = None
+        while self._news is not None:
+            await self._news.wait()
+            self._news = None if self._ended else Signal(self.detector)
             self.nesting.tell()
             if self.waiters or self._ended:
                 self.propagate()
@@ -408,7 +397,3 @@ class Sidecar(Counts):
         watch.met = lambda now: location.ending is not Ending.RUNNING or complete(now)
         watch.in_turn = in_one_order([time])
         await self.until([watch])
-
-    async def until_moved(self, locations: Sequence[Location], frontiers: Sequence[Antichain[Any]]) -> None:
-        """Wait until the frontier of one of these locations has changed, or one of them has ended."""
-        await self.until([movement(locations, frontiers)])
