@@ -7,9 +7,11 @@ therefore the *end of time*, the greatest antichain of all: nothing more may com
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast
 
-from .order import BEGINNING, has_sort_key, less_equal, minimal, sort_key, unlike
+from .errors import TimeDomainError
+from .order import BEGINNING, less_equal, minimal, sort_key, unlike
 
 T_co = TypeVar("T_co", covariant=True, bound=Hashable)
 
@@ -119,6 +121,6 @@ class Antichain(Generic[T_co]):
 
     def __repr__(self) -> str:
         elements: list[Any] = list(self._elements)
-        if all(has_sort_key(element) for element in elements):
+        with suppress(TimeDomainError):
             elements.sort(key=sort_key)
         return f"Antichain({elements!r})" if elements else "Antichain()"

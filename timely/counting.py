@@ -52,27 +52,26 @@ class CountingGroup:
     def __init__(self, spots: list[Spot], graph: Graph) -> None:
         self.spots = spots
         self.first = spots[0]
-        self.arrivals: dict[int, MutableAntichain[Any]] = {spot.index: MutableAntichain() for spot in spots}
-        self.pending: dict[tuple[int, Any], int] = {}
+        self.pending: dict[tuple[Spot, Any], int] = {}
         self.beginnings = 0
         self._began = False
         self._graph = graph
         self._order = graph.order
-        self._by_index = {spot.index: spot for spot in spots}
         # While times can be sorted, each key of `pending` is in the heap exactly once. The sequence number decides
         # between visits with equal sort keys.
-        self._heap: list[tuple[Any, int, int, Any]] = []
+        self._heap: list[tuple[Any, int, Spot, Any]] = []
         self._sequence = count()
         self._sortable = True
-        self._inner: dict[int, list[tuple[Spot, Summary, bool]]] = {}
+        self._inner: dict[Spot, list[tuple[Spot, Summary, bool]]] = {}
         """The paths from each spot to others of the group, and whether the order of work relies on their advancing."""
         ranks = self._order.ranks
         for spot in spots:
-            spot.counting = self
-            self._inner[spot.index] = [
+            spot.counting, spot.arrivals = self, MutableAntichain()
+        for spot in spots:
+            self._inner[spot] = [
                 (end, summary, not summary.advances or ranks[end.place] <= ranks[spot.place])
                 for end, summary in spot.feeds
-                if end.index in self._by_index
+                if end.counting is self
             ]
 
     def add(self, spot: Spot, time: Any, delta: int) -> None:
@@ -80,7 +79,7 @@ class CountingGroup:
         if time is BEGINNING:
             self.beginnings += delta
             return
-        key = (spot.index, time)
+        key = (spot, time)
         if key in self.pending:
             # It may become 0 and is then skipped; removing it from the heap would cost more.
             self.pending[key] += delta
@@ -89,21 +88,21 @@ class CountingGroup:
         if not self._sortable:
             return
         try:
-            heappush(self._heap, (self._order.key(spot.place, time), next(self._sequence), spot.index, time))
+            heappush(self._heap, (self._order.key(spot.place, time), next(self._sequence), spot, time))
         except TimeDomainError:
             self._sortable = False
 
     def settle(self) -> list[Spot]:
         """Process everything pending and return the spots whose frontier may have changed."""
-        touched: dict[int, Spot] = {}
-        for index, time, delta in self._in_order():
-            arrivals = self.arrivals[index]
+        touched: dict[Spot, None] = {}
+        for spot, time, delta in self._in_order():
+            arrivals = spot.arrivals
             before = arrivals.elements
             # `delta` has everything that will ever arrive here at this time, so the count cannot drop below zero.
             if not arrivals.update(time, delta):
                 continue
-            spot = touched[index] = self._by_index[index]
-            for end, summary, relied_on in self._inner[index]:
+            touched[spot] = None
+            for end, summary, relied_on in self._inner[spot]:
                 for changed, sign in differences(before, arrivals.elements):
                     later = summary.results_in(changed)
                     if later is None:
@@ -116,11 +115,11 @@ class CountingGroup:
         if self._began != (self.beginnings > 0):
             self._began = not self._began
             return self.spots
-        return list(touched.values())
+        return list(touched)
 
     def front(self, spot: Spot) -> tuple[Any, ...]:
         """The frontier at a spot of this group."""
-        return (BEGINNING,) if self._began else self.arrivals[spot.index].elements
+        return (BEGINNING,) if self._began else spot.arrivals.elements
 
     def _comes_later(self, end: Spot, later: Any, start: Spot, time: Any) -> bool:
         """Whether the visit of `end` comes later in the order of work than the visit of `start` that causes it."""
@@ -137,35 +136,28 @@ class CountingGroup:
             names,
         )
 
-    def _in_order(self) -> Iterator[tuple[int, Any, int]]:
+    def _in_order(self) -> Iterator[tuple[Spot, Any, int]]:
         pending = self.pending
         while pending:
             if self._sortable:
-                _, _, index, time = heappop(self._heap)
+                _, _, spot, time = heappop(self._heap)
             else:
-                index, time = self._least()
+                spot, time = self._least()
             # Removed before the visit: changes that the visit notes come later in the order, never here again.
-            delta = pending.pop((index, time))
+            delta = pending.pop((spot, time))
             if delta:
-                yield index, time, delta
+                yield spot, time, delta
         self._heap.clear()
         self._sortable = True
 
-    def _least(self) -> tuple[int, Any]:
+    def _least(self) -> tuple[Spot, Any]:
         """A pending visit that no other precedes, for times that cannot be sorted. Compares them all."""
-        best: tuple[int, Any] | None = None
-        for index, time in self.pending:
-            if (
-                best is None
-                or less_than(time, best[1])
-                or (time == best[1] and self._rank(index) < self._rank(best[0]))
-            ):
-                best = (index, time)
-        assert best is not None
-        return best
-
-    def _rank(self, index: int) -> tuple[int, ...]:
-        return self._order.ranks[self._by_index[index].place]
+        ranks = self._order.ranks
+        first, *others = self.pending
+        for spot, time in others:
+            if less_than(time, first[1]) or (time == first[1] and ranks[spot.place] < ranks[first[0].place]):
+                first = (spot, time)
+        return first
 
 
 def differences(before: tuple[Any, ...], after: tuple[Any, ...]) -> list[tuple[Any, int]]:

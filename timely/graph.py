@@ -121,7 +121,7 @@ class GraphBuilder:
     def __init__(self) -> None:
         self._nodes: list[NodeSpec] = []
         self._edges: dict[tuple[Source, Target], None] = {}
-        self._demanded: list[int] = []
+        self._demanded: set[int] = set()
 
     def add_node(
         self,
@@ -151,7 +151,7 @@ class GraphBuilder:
             checked[i, o] = (given,) if isinstance(given, Summary) else Antichain(given).elements
         self._nodes.append(NodeSpec(name, inputs, outputs, checked))
         if connected:
-            self._demanded.append(len(self._nodes) - 1)
+            self._demanded.add(len(self._nodes) - 1)
         return len(self._nodes) - 1
 
     def add_edge(self, source: Source, target: Target) -> None:
@@ -181,10 +181,9 @@ class GraphBuilder:
         """
         with _collector_paused():
             graph = self._number()
-            demanded = set(self._demanded)
             for place, location in enumerate(graph.locations):
                 steps = graph.predecessors[place] if isinstance(location, Target) else graph.successors[place]
-                if location.node in demanded and not steps:
+                if location.node in self._demanded and not steps:
                     raise GraphError(f"{graph.name(place)} is not connected: a loop that was opened must be closed")
             order = order_of_work(graph.successors, [graph.name(place) for place in range(len(graph))])
             return attrs.evolve(graph, order=order)

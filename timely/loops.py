@@ -18,7 +18,7 @@ from typing_extensions import override
 from .errors import SummaryError
 from .order import BEGINNING, less_equal, sort_key
 from .products import join, meet
-from .summary import DERIVED, IDENTITY, Identity, Path, Summary, derive
+from .summary import DERIVED, IDENTITY, Identity, Summary, derive
 
 
 @final
@@ -188,7 +188,7 @@ class LoopSummary(Summary):
         if isinstance(other, Identity):
             other = type(self)()
         if not isinstance(other, LoopSummary):
-            return Path.below(self, other)
+            return Summary.less_equal(self, other)
         if len(self.enters) - self.leaves != len(other.enters) - other.leaves:
             return False
         deeper = self.leaves - other.leaves

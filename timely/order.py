@@ -286,19 +286,6 @@ def sort_key(time: Any) -> Any:
     return (0,) if key is None else (1, key)
 
 
-def has_sort_key(time: object) -> bool:
-    """Whether `sort_key` can sort this time and all of its parts.
-
-    >>> has_sort_key((1, "a")), has_sort_key((1, object()))
-    (True, False)
-    """
-    try:
-        sort_key(time)
-    except TimeDomainError:
-        return False
-    return True
-
-
 def _key(time: Any) -> Any:
     if time is BEGINNING:
         return None

@@ -30,7 +30,7 @@ class Spot:
     """A place that matters, with its frontier.
 
     `own` counts the pointstamps here and those that jump here. `front` holds the minimal times of these and of the
-    arrivals from predecessors. For a spot on a cycle, or with very many predecessors, `counting` counts the arrivals.
+    arrivals from predecessors. For a spot on a cycle, or with very many predecessors, `counting` counts the `arrivals`.
     """
 
     index: int
@@ -45,6 +45,7 @@ class Spot:
     pushes: list[tuple[Spot, Summary]] = attrs.Factory(list)  # pyright: ignore[reportUnknownVariableType]
     # `followers` and `pushes` split `feeds`: spots that recompute themselves, and paths into other counting groups.
     counting: Any = None
+    arrivals: MutableAntichain[Any] = attrs.field(init=False)
     dirty: bool = False  # it is in the tracker's heap
     settled: bool = False  # it has had a frontier, which must not move back from then on
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, Final, final
 
 import attrs
@@ -84,12 +85,17 @@ class Summary(ABC):
         return self.up == 0 and not self.converts
 
     def split(self) -> Iterator[Summary]:
-        """The steps of this summary."""
+        """The steps of this summary, with those through loops split into letters, so that detours can be recognised."""
         yield self
 
     def less_equal(self, other: Summary) -> bool:
-        """Whether this path never gives a later time than `other`, whatever the time in."""
-        return Path.below(self, other)
+        """Whether this path never gives a later time than `other`, whatever the time in.
+
+        Certain if it is the path `other` with some detours left out and some delays shortened. A detour (a stretch that
+        ends in the loop context it began in, without leaving it) can only advance times. Leaving it out of a chain of
+        monotone steps therefore never gives a later time. Nor does using a delay that is never later.
+        """
+        return _contained(tuple(self.split()), tuple(other.split()))
 
     def __le__(self, other: Summary) -> bool:
         return self.less_equal(other)
@@ -111,6 +117,10 @@ class Identity(Summary):
     @override
     def followed_by(self, other: Summary) -> Summary:
         return other
+
+    @override
+    def split(self) -> Iterator[Summary]:
+        return iter(())
 
     @override
     def less_equal(self, other: Summary) -> bool:
@@ -182,7 +192,7 @@ class Delay(Summary):
     def less_equal(self, other: Summary) -> bool:
         if isinstance(other, Identity):
             return not self.strict and self.limit is None
-        return Path.below(self, other)
+        return Summary.less_equal(self, other)
 
     def never_later(self, other: Delay) -> bool:
         """Whether this delay never gives a later time than `other`, and gives one whenever `other` does.
@@ -288,24 +298,9 @@ class Path(Summary):
             time = step.results_in(time)
         return time
 
-    @staticmethod
-    def below(small: Summary, large: Summary) -> bool:
-        """Whether `small` is the path `large` with some detours left out and some delays shortened.
-
-        A detour (a stretch that ends in the loop context it began in, without leaving it) can only advance times.
-        Leaving it out of a chain of monotone steps therefore never gives a later time. Nor does using a delay that is
-        never later.
-        """
-        return _contained(tuple(_letters(small)), tuple(_letters(large)))
-
-
-def _letters(summary: Summary) -> Iterator[Summary]:
-    """The steps of a path, with steps through loops split into letters, so that detours can be recognised."""
-    if isinstance(summary, Path):
-        for step in summary.steps:
-            yield from _letters(step)
-    elif not isinstance(summary, Identity):
-        yield from summary.split()
+    @override
+    def split(self) -> Iterator[Summary]:
+        return chain.from_iterable(step.split() for step in self.steps)
 
 
 def _contained(small: tuple[Summary, ...], large: tuple[Summary, ...]) -> bool:

@@ -55,14 +55,14 @@ def check_invariants(tracker: Tracker) -> None:
 def _check_group(tracker: Tracker, group: CountingGroup, spot: Spot) -> None:
     name = tracker.graph.name(spot.place)
     if any(group.pending.values()):
-        raise InvariantError(f"the cycle through {name} has unfinished work: {group.pending!r}")
+        raise InvariantError(f"the cycle through {name} has unfinished work at {[time for _, time in group.pending]!r}")
     wanted: Counter[Any] = Counter(time for time in spot.own.elements if time is not BEGINNING)
     for other in tracker.spots:
-        minima = group.arrivals[other.index].elements if other.counting is group else other.front
+        minima = other.arrivals.elements if other.counting is group else other.front
         for end, summary in other.feeds:
             if end is spot:
                 wanted.update(later for time in minima if (later := summary.results_in(time)) not in (None, BEGINNING))
-    counted = dict(group.arrivals[spot.index])
+    counted = dict(spot.arrivals)
     if counted != dict(wanted):
         raise InvariantError(f"the arrivals counted at {name} are {counted!r}, but should be {dict(wanted)!r}")
 
