@@ -3,6 +3,7 @@
 import datetime as dt
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, cast
 
@@ -231,20 +232,16 @@ class History:
         names = ", ".join(f"{name} ({status})" if status else name for name, status in working)
         reasons = [names or "something outside the run"]
         for time in self.now.frontier[:1]:
-            blocking = self._holding(time)
+            blocking: list[Blocking] = []
+            # Another sink may have times that cannot be compared with this one.
+            with suppress(TimelyError):
+                blocking = self.running.progress.explain(time)
             reasons += [
                 str(attrs.evolve(reason, time=_Shown(self.shown(reason.time)))) for reason in blocking[:REASONS]
             ]
             if len(blocking) > REASONS:
                 reasons.append(f"and {len(blocking) - REASONS} more")
         return reasons
-
-    def _holding(self, time: Hashable) -> list[Blocking]:
-        try:
-            return self.running.progress.explain(time)
-        except TimelyError:
-            # Another sink has times that cannot be compared with this one.
-            return []
 
     def error(self) -> list[str]:
         """The run's failure as text: the full text of a stall, one line for other errors."""

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
 from pullstream.authoring import Call, OneOf, bound
 
@@ -161,11 +160,16 @@ def _started(app_name: str, master: str, wanted: Mapping[str, str]) -> "SparkSes
     # If a property is defined twice, Java takes the later definition, so the user's logging settings win.
     settings[_JAVA_OPTIONS] = f"{_QUIET_OPTIONS} {wanted.get(_JAVA_OPTIONS, '')}".strip()
     builder = pyspark.sql.SparkSession.Builder().master(master).appName(app_name).config(map={**settings})
-    with _environment(here=here), Starting(), _signals_kept():
+    with _environment(here=here), Starting():
+        handler = signal.getsignal(signal.SIGINT)
         try:
             session = builder.getOrCreate()
         except Exception as exc:  # noqa: BLE001 - converted, whatever it is
             raise start_error(exc, master) from None
+        finally:
+            # Spark's handler of Ctrl-C would cancel every job, and trio replaces only Python's own.
+            if handler is not None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, handler)
         guard(session)
         return session
 
@@ -218,14 +222,3 @@ def _environment(*, here: bool) -> Generator[None, None, None]:
         for key in needed:
             os.environ.pop(key, None)
         os.environ.update(before)
-
-
-@contextmanager
-def _signals_kept() -> Generator[None, None, None]:
-    """Keep the handler of Ctrl-C: Spark's would cancel every job, and trio replaces only Python's own."""
-    before = cast("signal.Handlers | None", signal.getsignal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        if before is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)

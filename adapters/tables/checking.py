@@ -1,14 +1,15 @@
 """Checks of rows before they are written to a table: values that it would change are refused."""
 
 import datetime as dt
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import chain, islice, repeat
 from numbers import Number
 from typing import Any, Final
 
+import attrs
 from typing_extensions import override
 
-from ..arrow import TROUBLE, Array, DataType, OpenTimes, Packing, RecordBatch, Schema, exact_array, pa
+from ..arrow import TROUBLE, Array, DataType, OpenTimes, Packing, RecordBatch, exact_array, pa
 
 _ZONES: Final = "the type has no time zone, but the value has one", "the type has a time zone, but the value has none"
 
@@ -16,26 +17,22 @@ Unkept = Callable[[str, Any], tuple[Array, str] | None]
 """`TargetTable.unkept`."""
 
 
+@attrs.define(eq=False, slots=False)
 class CheckedPacking(Packing):
     """Refuses values that the database would change and, in a column of timestamps, values that Arrow would change.
 
     The time column may have numbers: as in all sources, they are microseconds.
     """
 
-    def __init__(
-        self,
-        schema: Schema,
-        refusal: Callable[[str], Exception],
-        optional: Collection[str],
-        unkept: Unkept,
-        *,
-        exists: bool,
-    ) -> None:
-        super().__init__(schema, refusal, optional)
-        if exists:
+    _unkept: Unkept = attrs.field(kw_only=True, alias="unkept")
+    _exists: bool = attrs.field(kw_only=True, alias="exists")
+
+    @override
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self._exists:
             self.absent = "; if the table has a default for it, give a schema= without that column"
             self._advice = "convert the values with ps.map, or change the columns of the existing table"
-        self._unkept = unkept
 
     @override
     def converted(self, name: str, column: Sequence[Any] | Array, kind: DataType) -> Array:
@@ -71,10 +68,11 @@ def exact_times(times: Sequence[Hashable], kind: DataType) -> Any:
     return array
 
 
+@attrs.define(eq=False, slots=False)
 class CheckedTimes(OpenTimes):
     """Open times that refuse a row if its time column has another time."""
 
-    refused: Callable[[str], Exception]
+    _refused: Callable[[str], Exception] = attrs.field(kw_only=True, alias="refused")
 
     @override
     def check(self, packed: list[RecordBatch], runs: Sequence[tuple[Hashable, int]], rows: int) -> None:
@@ -100,5 +98,5 @@ class CheckedTimes(OpenTimes):
                 )
                 if len(column) and column[place].as_py() == given[place]:
                     why += ". Python cannot tell apart the hours that clocks show twice: stamp the rows in UTC"
-                raise self.refused(f"{row} in the column {self.column!r}: {why}")
+                raise self._refused(f"{row} in the column {self.column!r}: {why}")
             rows += batch.num_rows

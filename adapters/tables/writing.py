@@ -251,10 +251,10 @@ class RowsCommitter(SpoolCommitter):
         plan = self._plan
         self._schema = schema
         optional = () if plan.time is None else (plan.time,)
-        packing = CheckedPacking(schema, plan.refused, optional, self._table.unkept, exists=self._table.exists)
-        self.spools = opened = CheckedTimes(packing, self._spool, plan.failed, plan.time)
-        opened.refused = plan.refused
-        return opened
+        table = self._table
+        packing = CheckedPacking(schema, plan.refused, optional, unkept=table.unkept, exists=table.exists)
+        self.spools = CheckedTimes(packing, self._spool, plan.failed, plan.time, refused=plan.refused)
+        return self.spools
 
     def _spool(self, time: Hashable) -> Spool:
         try:

@@ -1,8 +1,8 @@
 """Spark jobs that any thread may cancel, in a classic session or through Spark Connect."""
 
 import threading
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -99,21 +99,28 @@ class Jobs:
 
     def call(self, step: Callable[[], T]) -> T:
         """Make a call that waits for jobs; errors are those of `submit`."""
-        with self._under_way():
+        with self._called:
+            self._calls += 1
+        try:
             self.check()
-            try:
-                with unlogged():
-                    return step()
-            except Exception as exc:
-                # In a stopped session, any error may come from PySpark, whose attributes are gone.
-                if not isinstance(exc, spark_errors()) and not over(self._session):
-                    raise
-                # If this was the only call, there is nothing left to cancel.
-                self._ended = self._ended or self._calls == 1
-                _forget_frames(exc)
-                if self.cancelled:
-                    raise JobCancelled("the Spark job was cancelled") from None
-                raise failed(self._session, exc) from None
+            with unlogged():
+                return step()
+        except JobCancelled:
+            raise
+        except Exception as exc:
+            # In a stopped session, any error may come from PySpark, whose attributes are gone.
+            if not isinstance(exc, spark_errors()) and not over(self._session):
+                raise
+            # If this was the only call, there is nothing left to cancel.
+            self._ended = self._ended or self._calls == 1
+            _forget_frames(exc)
+            if self.cancelled:
+                raise JobCancelled("the Spark job was cancelled") from None
+            raise failed(self._session, exc) from None
+        finally:
+            with self._called:
+                self._calls -= 1
+                self._called.notify_all()
 
     def doing(self) -> str:
         """Describe what Spark is doing for these jobs, in a few words; takes one or two calls to Java."""
@@ -157,17 +164,6 @@ class Jobs:
                 if not self._called.wait(RETRY_SECONDS):
                     self.cancel()
             self._ended = True
-
-    @contextmanager
-    def _under_way(self) -> Generator[None, None, None]:
-        with self._called:
-            self._calls += 1
-        try:
-            yield
-        finally:
-            with self._called:
-                self._calls -= 1
-                self._called.notify_all()
 
     def _tagged(self, step: Callable[[], T], *tags: str) -> T:
         self._submitted = True
