@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import attrs
+from more_itertools import consecutive_groups
 
 from tutorials.exercises import EXERCISES, Exercise
 from tutorials.lesson import pieces
@@ -88,12 +89,7 @@ def in_ranges(numbers: Sequence[int]) -> str:
     >>> in_ranges((1, 2, 3, 12)), in_ranges((7, 8))
     ('1 to 3, 12', '7, 8')
     """
-    groups: list[list[int]] = []
-    for number in numbers:
-        if groups and number == groups[-1][-1] + 1:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
+    groups = map(list, consecutive_groups(numbers))
     return ", ".join(f"{group[0]} to {group[-1]}" if len(group) > 2 else ", ".join(map(str, group)) for group in groups)
 
 

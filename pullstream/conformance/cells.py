@@ -112,8 +112,7 @@ class Cell:
     def parse(cls, text: str) -> "Self":
         """Return the cell for a text as given by `str`: `values=4 limit=1 way=abort`.
 
-        Raises:
-            ValueError: the text is not a cell.
+        Raises: ValueError: the text is not a cell.
         """
         kinds = {field.name: field.type for field in attrs.fields(cls)}
         given: dict[str, Any] = {}

@@ -29,6 +29,9 @@ around = partial(Subject, around=True)
 handling = partial(around, absorbs=True)
 """A row for one that handles the failures of its function."""
 
+opening = partial(Subject, resource=True, reopens=True)
+"""A row for one that opens a resource several times."""
+
 
 def calling(function: Function) -> Callable[[Any], Awaitable[Any]]:
     """Make an async function that calls the function after a moment of (virtual) time."""
@@ -291,14 +294,8 @@ TRANSFORMERS: Final = (
     handling("catch, values", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ["ab"]))),
     handling("catch, a source", lambda f: ps.pipe(ps.map(f), ps.catch(lambda _: ps.empty()))),
     around("catch, passes", lambda f: ps.pipe(ps.map(f), ps.catch(on=NotImplementedError))),
-    Subject("flatten, opening", lambda opens: ps.pipe(inner(opens), ps.flatten()), resource=True, reopens=True),
-    Subject(
-        "flatten, opening two",
-        lambda opens: ps.pipe(inner(opens), ps.flatten(concurrency=2)),
-        resource=True,
-        reopens=True,
-        ordered=False,
-    ),
+    opening("flatten, opening", lambda opens: ps.pipe(inner(opens), ps.flatten())),
+    opening("flatten, opening two", lambda opens: ps.pipe(inner(opens), ps.flatten(concurrency=2)), ordered=False),
     Subject("catch, a later source", lambda: ps.catch(lambda _: ps.values([7, 8], time=lambda _: 99)), absorbs=True),
     around("several", lambda function: ps.pipe(ps.map(function), ps.filter(lambda _: True), ps.take(4))),
 )

@@ -82,8 +82,7 @@ def upserts(
     Changes are emitted when a time is complete. Of several values of a key at one time, the last one counts. The last
     value of each key is kept for the whole run, and a journal saves it.
 
-    Raises:
-        CapabilityError: two times are incomparable.
+    Raises: CapabilityError: two times are incomparable.
     """
     return opens(_Upserts(key, deletes))
 

@@ -194,8 +194,7 @@ class Collection(Generic[A_co]):
 
         See the function `iterate` for several collections that depend on each other.
 
-        Raises:
-            DivergenceError: the result still changes after the given number of `rounds`.
+        Raises: DivergenceError: the result still changes after the given number of `rounds`.
         """
 
         def alone(variable: "Collection[B]") -> "tuple[Collection[B]]":

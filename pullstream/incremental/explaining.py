@@ -38,8 +38,7 @@ def explain(
     record is still in the output. Changes are incremental, so this costs a few times as much as one run. A part is also
     kept if the program fails without it; each such failure costs another run.
 
-    Raises:
-        LookupError: the record is not in the output, or the program has no input or output with a given name.
+    Raises: LookupError: the record is not in the output, or the program has no input or output with a given name.
     """
     trial = _Attempt(program, record, of)
     if unknown := [name for name in inputs if name not in trial.flow.inputs]:

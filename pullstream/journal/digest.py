@@ -205,18 +205,12 @@ def _state(value: object) -> Any:
     ]
 
 
-class _Hashing:
-    """A file that only hashes what is written to it."""
-
-    def __init__(self, hashed: Any) -> None:
-        self.write: Callable[[bytes], object] = hashed.update
-
-
 class _Pickled(pickle.Pickler):
     """A pickler that gives equal bytes for equal values, even if they share parts differently."""
 
     def __init__(self, hashed: Any, look: Look) -> None:
-        super().__init__(_Hashing(hashed), 5)
+        file: Any = types.SimpleNamespace(write=hashed.update)
+        super().__init__(file, 5)
         # No memo: with one, a value that occurs twice would differ from two equal values.
         self.fast = True
         self._look = look

@@ -18,6 +18,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -251,7 +252,7 @@ class JournalLog:
 
     def tidy(self) -> None:
         """Remove partial files from runs that were killed in `replace`: those of this journal, or new ones."""
-        for left in self.path.parent.glob(f".{_literal(self.path.name)}.*.part"):
+        for left in self.path.parent.glob(f".{escape(self.path.name)}.*.part"):
             with suppress(OSError):
                 file = os.open(left, os.O_RDONLY | _flag("O_NOFOLLOW") | _flag("O_NONBLOCK"))
                 try:
@@ -312,11 +313,6 @@ def sync_folder(folder: Path) -> None:
 
 def _flag(name: str) -> int:
     return getattr(os, name, 0)
-
-
-def _literal(name: str) -> str:
-    """Escape a name for a glob pattern."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def _pread(file: int, size: int, at: int) -> bytes:

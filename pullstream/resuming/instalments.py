@@ -31,8 +31,7 @@ class Instalments:
 
         At `tick` the source is past the `times`: nothing more will arrive at them, except values that are replayed.
 
-        Raises:
-            BaseException: the stream's failure, unchanged.
+        Raises: BaseException: the stream's failure, unchanged.
         """
         parts = InstalmentRun(self._plan, self.run, Work(times, values, tick, kept or FRESH))
         parts.ahead = self._ahead

@@ -58,15 +58,19 @@ class Answer:
 
     def line(self, exc: BaseException) -> int | None:
         """Return the last line of the file in an exception's traceback."""
-        frames = traceback.extract_tb(exc.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename) == self.path]
-        return lines[-1] if lines else None
+        return _line_in(self.path, exc)
 
 
 def _names(statement: ast.stmt) -> set[str]:
     """Return the names that a statement assigns."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _line_in(path: Path, exc: BaseException) -> int | None:
+    frames = traceback.extract_tb(exc.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
+    return lines[-1] if lines else None
 
 
 def _loaded(path: Path) -> ModuleType:
@@ -81,7 +85,5 @@ def _loaded(path: Path) -> ModuleType:
     except SyntaxError as exc:
         raise Unjudgeable(f"this is not valid Python: {exc.msg}", exc.lineno) from exc
     except (Exception, SystemExit) as exc:
-        lines = [frame.lineno for frame in traceback.extract_tb(exc.__traceback__) if Path(frame.filename) == path]
-        line = lines[-1] if lines else None
-        raise Unjudgeable(f"it cannot be loaded: {type(exc).__name__}: {exc}", line) from exc
+        raise Unjudgeable(f"it cannot be loaded: {type(exc).__name__}: {exc}", _line_in(path, exc)) from exc
     return module

@@ -1,10 +1,10 @@
 """Checks of modules: the conformance kit, and comparisons with runs of the solution."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from textwrap import dedent
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 import trio
@@ -16,6 +16,8 @@ from pullstream.checker import Violation
 from pullstream.conformance import Finding, Subject, conformance
 from tutorials.judging.steps import completion_of, first_difference, value_at
 from tutorials.judging.verdict import Wrong
+
+T = TypeVar("T")
 
 CELLS: Final = 160
 """The number of behaviours that are tried for a module's neighbours."""
@@ -83,7 +85,12 @@ def seen(source: ps.Source[Any], times: Iterable[Any] = (), limit: int = 1) -> S
     Raises:
         Wrong: a batch was changed after it was answered.
     """
-    return trio.run(_seen, source, tuple(times), limit, clock=trio.testing.MockClock(autojump_threshold=0))
+    return on_virtual_clock(_seen, source, tuple(times), limit)
+
+
+def on_virtual_clock(function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+    """Run an async function; its waits take no real time."""
+    return trio.run(function, *arguments, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 async def _seen(source: ps.Source[Any], times: tuple[Any, ...], limit: int) -> Seen:
@@ -147,11 +154,11 @@ def gives_the_same(
         raise Wrong(
             kind if len(different) == len(runs) else "batching",
             f"{what}asked for {asked}, it gave\n  {got_text}\nand should have given\n  {want_text}",
-            again=partial(_once_more, make, times, different[0]),
+            again=partial(_or_wrong, make, times, different[0]),
             at=value_at(first_difference(*(run.values for run in runs[different[0]]))),
         )
     for limit, (got, want) in runs.items():
-        again = partial(_once_more, make, times, limit)
+        again = partial(_or_wrong, make, times, limit)
         for time in times:
             mine, theirs = got.completed.get(time), want.completed.get(time)
             if mine == theirs or theirs is None:
@@ -169,10 +176,6 @@ def _or_wrong(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit:
         return seen(make(), times, limit)
     except BaseExceptionGroup as group:
         raise alone(group) from None
-
-
-def _once_more(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit: int) -> Seen:
-    return seen(make(), times, limit)
 
 
 def alone(exc: BaseException) -> BaseException:

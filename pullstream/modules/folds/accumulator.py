@@ -197,8 +197,7 @@ class Accumulator:
 
         Without a key, the single result; none if every value was left out.
 
-        Raises:
-            TypeError: the first of all keys, states or results is a coroutine.
+        Raises: TypeError: the first of all keys, states or results is a coroutine.
         """
         if self._finish is itself:
             if self._untried:

@@ -14,6 +14,7 @@ with NaN, which has no order: with it, `min`, `max`, `top` and `quantile` depend
 
 import heapq
 import operator
+from collections import Counter
 from collections.abc import Callable, Hashable
 from decimal import Decimal
 from functools import partial
@@ -117,7 +118,7 @@ def quantile(q: Annotated[float, _part], of: Of[V, Any] = None, *, approximate: 
     """
     if approximate:
         return _sketched(sketches.Quantiles, of, partial(_sketched_quantile, q))
-    return Fold(list, partial(_keep, of or itself), partial(_quantile, q), _all_kept)
+    return Fold(list, partial(_keep, of or itself), partial(_quantile, q), _extended)
 
 
 @checked
@@ -131,7 +132,7 @@ def top(k: Positive, of: Of[V, Any] = None) -> Fold[V, list[V]]:
     >>> ps.run(ps.pipe(ps.values(["fig", "melon", "plum", "lime"]), ps.reduce_by_time(agg.top(2, len)), ps.collect()))
     [['melon', 'plum']]
     """
-    return Fold(list, partial(_push, k, of or itself), _greatest_first, partial(_pushed, k))
+    return Fold(_ranking, partial(_push, k, of or itself), _greatest_first, partial(_pushed, k))
 
 
 @checked
@@ -148,7 +149,7 @@ def most_common(k: Positive, of: Of[V, Hashable] = None, *, approximate: bool = 
     """
     if approximate:
         return _sketched(sketches.Frequent, of, operator.methodcaller("most", k))
-    return Fold(dict, partial(_count, of or itself), partial(_most, k), _all_counted)
+    return Fold(Counter, partial(_count, of or itself), operator.methodcaller("most_common", k), _updated)
 
 
 @checked
@@ -161,7 +162,7 @@ def count_unique(of: Of[V, Hashable] = None, *, approximate: bool = False) -> Fo
     """
     if approximate:
         return _sketched(sketches.Unique, of, _estimate)
-    return Fold(set, partial(_include, of or itself), len, _all_seen)
+    return Fold(set, partial(_include, of or itself), len, _updated)
 
 
 @checked
@@ -239,7 +240,7 @@ def _keep(of: Callable[[Any], Any], numbers: list[Any], value: Any) -> list[Any]
     return numbers
 
 
-def _all_kept(numbers: list[Any], other: list[Any]) -> list[Any]:
+def _extended(numbers: list[Any], other: list[Any]) -> list[Any]:
     numbers.extend(other)
     return numbers
 
@@ -257,10 +258,12 @@ def _quantile(q: float, numbers: list[Any]) -> Any:
     return numbers[below] + gap * (Decimal(part) if isinstance(gap, Decimal) else part)
 
 
+def _ranking() -> list[Any]:
+    """Make the state of `top`: the number of values so far, which orders equal ones, and a heap of the greatest."""
+    return [0, []]
+
+
 def _push(k: int, of: Callable[[Any], Any], state: list[Any], value: Any) -> list[Any]:
-    """Keep the greatest values in a heap. The number of values so far orders equal ones."""
-    if not state:
-        state[:] = [0, []]
     number, heap = state
     state[0] = number + 1
     _keep_greatest(k, heap, (of(value), -number, value))
@@ -277,10 +280,6 @@ def _keep_greatest(k: int, heap: list[Any], entry: tuple[Any, int, Any]) -> None
 
 def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
     """Push another heap's values as if they had arrived after these."""
-    if not other:
-        return state
-    if not state:
-        state[:] = [0, []]
     number, heap = state
     for given, order, value in other[1]:
         _keep_greatest(k, heap, (given, order - number, value))
@@ -289,7 +288,7 @@ def _pushed(k: int, state: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _greatest_first(state: list[Any]) -> list[Any]:
-    heap: list[tuple[Any, int, Any]] = state[1] if state else []
+    heap: list[tuple[Any, int, Any]] = state[1]
     return [value for _, _, value in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
 
 
@@ -299,25 +298,16 @@ def _include(of: Callable[[Any], Hashable], seen: set[Hashable], value: Any) -> 
     return seen
 
 
-def _all_seen(seen: set[Hashable], other: set[Hashable]) -> set[Hashable]:
-    seen.update(other)
-    return seen
+def _updated(state: Any, other: Any) -> Any:
+    """Merge two sets of values, or two Counters, whose counts are added."""
+    state.update(other)
+    return state
 
 
 def _count(of: Callable[[Any], Hashable], counts: dict[Hashable, int], value: Any) -> dict[Hashable, int]:
     key = of(value) if counts else result_of(of, of(value))
     counts[key] = counts.get(key, 0) + 1
     return counts
-
-
-def _all_counted(counts: dict[Hashable, int], other: dict[Hashable, int]) -> dict[Hashable, int]:
-    for key, count in other.items():
-        counts[key] = counts.get(key, 0) + count
-    return counts
-
-
-def _most(k: int, counts: dict[Hashable, int]) -> list[Any]:
-    return heapq.nlargest(k, counts.items(), key=operator.itemgetter(1))
 
 
 def _sketched(kind: Any, of: Callable[[Any], Any] | None, finish: Callable[[Any], Any]) -> Fold[Any, Any]:

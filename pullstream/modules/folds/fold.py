@@ -127,8 +127,7 @@ class Fold(Generic[A, R]):
     def merging(self) -> "Fold[Any, R]":
         """The fold of the states that `partial` gives: the result is that of all the values, in the order of the parts.
 
-        Raises:
-            CompositionError: the fold has no `merge`.
+        Raises: CompositionError: the fold has no `merge`.
         """
         if self.merge is None:
             raise CompositionError(

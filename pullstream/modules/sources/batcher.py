@@ -34,8 +34,7 @@ class Batcher:
     def batch(self, values: Iterator[Any], limit: int, slow: Callable[[], bool] | None = None) -> Batch[Any] | None:
         """At most `limit` of the next values, or only one if `slow` returns true after it; None at the end.
 
-        Raises:
-            BaseException: what the iterator, `time_of` or a time raised, once the values before it have been given.
+        Raises: BaseException: what the iterator, `time_of` or a time raised, once the values before it have been given.
         """
         if self._failed is not None:
             raise self._failed

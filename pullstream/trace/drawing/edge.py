@@ -23,8 +23,7 @@ def draw_edge(trace: Trace, module: str, notes: Collection[str] = ()) -> str:
     Consumers are on the left: an ask goes right, upstream, and its answer comes back. `notes` are further kinds of
     events to show: "acquired", "released", "stamps", "completed".
 
-    Raises:
-        LookupError: the run has no module with this name.
+    Raises: LookupError: the run has no module with this name.
     """
     edges, names = lifelines(trace, module)
     return draw_messages(messages_of(trace, edges, notes), names, f"The edges of {module}")

@@ -22,8 +22,7 @@ class Picture:
     def save(self, path: Path | str) -> Path:
         """Write the picture to a file: SVG if the name ends in `.svg`, Mermaid if it ends in `.mmd`.
 
-        Raises:
-            CompositionError: the name has another ending.
+        Raises: CompositionError: the name has another ending.
         """
         path = Path(path)
         written = {".svg": self.svg, ".mmd": self.mermaid}.get(path.suffix.lower())
@@ -68,8 +67,7 @@ def draw(blueprint: Blueprint) -> Picture:
     that module. Nothing is acquired, called or asked for: handles and iterators are not touched, and streams made by
     functions are not shown. A notebook displays a pipeline in this way; `draw(pipeline).save("pipeline.svg")` saves it.
 
-    Raises:
-        CompositionError: the argument is neither a module nor a composition of modules.
+    Raises: CompositionError: the argument is neither a module nor a composition of modules.
     """
     if not isinstance(blueprint, Blueprint):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's argument
         raise Call("draw").refuse(

@@ -3,11 +3,11 @@
 from contextlib import suppress
 
 import trio
-import trio.testing
 
 import pullstream as ps
 from pullstream.checker import watch
 from tutorials.judging import Wrong
+from tutorials.judging.module import alone, on_virtual_clock
 
 HINTS = {
     "": (
@@ -113,15 +113,15 @@ def judge(answer, seeds):
     """Judge an answer."""
     words = answer["Words"]
     said = []
-    trio.run(_scene, words, _all(said), 0, ps.values(TOGETHER), clock=trio.testing.MockClock(autojump_threshold=0))
+    on_virtual_clock(_scene, words, _all(said), 0, ps.values(TOGETHER))
     if said != ["tea", "and", "rice", "salt"]:
         raise Wrong("values", f"for the rows {TOGETHER} it gave\n{said}")
     for scene in SCENES:
         fails = scene is asks_when_it_has_failed
         try:
-            trio.run(_scene, words, scene, fails, clock=trio.testing.MockClock(autojump_threshold=0))
+            on_virtual_clock(_scene, words, scene, fails)
         except BaseExceptionGroup as group:
-            raise _first(group) from None
+            raise alone(group) from None
     for name, arguments, rule in (("ack", (), "R11"), ("abort_nowait", (), "R6"), ("error_nowait", (OSError(),), "R6")):
         above = Noted()
         getattr(words(above), name)(*arguments)
@@ -178,9 +178,3 @@ async def _scene(words, scene, fails, source=None):
     limit = 1 if source is None else 1000
     async with ps.pipe(source or ps.from_async_iterable(rows()), below()).open(limit=limit) as running:
         await running.result()
-
-
-def _first(exc):
-    while isinstance(exc, BaseExceptionGroup):
-        exc = exc.exceptions[0]
-    return exc

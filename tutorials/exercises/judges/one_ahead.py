@@ -1,12 +1,11 @@
 """The judge of `one_ahead`: checks two predictions, and that the module is exactly one value ahead."""
 
 import trio
-import trio.testing
 
 import pullstream as ps
 from pullstream.conformance import Subject
 from tutorials.judging import Wrong
-from tutorials.judging.module import gives_the_same, keeps_the_rules
+from tutorials.judging.module import gives_the_same, keeps_the_rules, on_virtual_clock
 from tutorials.judging.steps import first_difference
 
 HINTS = {
@@ -75,7 +74,7 @@ def run_at(limit):
 
 def is_ahead(module, n):
     """Check that a module reads exactly n values ahead, and loses none while its consumer is slow."""
-    trio.run(_is_ahead, module, n, clock=trio.testing.MockClock(autojump_threshold=0))
+    on_virtual_clock(_is_ahead, module, n)
 
 
 async def _is_ahead(module, n):

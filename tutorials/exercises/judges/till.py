@@ -1,13 +1,12 @@
 """The judge of `till`: sales at their days, days complete at midnight, and an end at any moment."""
 
 import trio
-import trio.testing
 
 import pullstream as ps
 from pullstream.conformance import Subject
 from tutorials.exercises.solutions import till as solution
 from tutorials.judging import Wrong
-from tutorials.judging.module import gives_the_same, keeps_the_rules
+from tutorials.judging.module import gives_the_same, keeps_the_rules, on_virtual_clock
 
 SALES = [(9, "tea"), (15, "rice"), (57, "salt"), (58, "tea")]
 AT_MIDNIGHT = [(24, "tea"), (47, "salt"), (72, "rice")]
@@ -46,7 +45,7 @@ HINTS["ReleaseTimeout"] = HINTS["R5"]
 def judge(answer, seeds):
     """Judge an answer."""
     till = answer["till"]
-    trio.run(_enough, till(SALES), clock=trio.testing.MockClock(autojump_threshold=0))
+    on_virtual_clock(_enough, till(SALES))
     gives_the_same(lambda: till(SALES), lambda: solution.till(SALES), times=(0, 1, 2))
     told = "for sales at 24, 47 and 72, "
     gives_the_same(lambda: till(AT_MIDNIGHT), lambda: solution.till(AT_MIDNIGHT), times=(0, 1, 2), what=told)
