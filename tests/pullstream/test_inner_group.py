@@ -110,6 +110,19 @@ async def test_a_later_group_in_which_a_stream_is_not_open_yet_takes_no_time_bac
         assert {letter for letter, _ in await running.result()} == {*"ab"}
 
 
+def test_a_group_by_makes_its_inner_modules_twice_and_once_more_for_each_key():
+    """To find out whether they need an edge, and to read their traits."""
+    made = []
+
+    @ps.transformer
+    class Counted(PassesOn):
+        def __init__(self):
+            made.append(self)
+
+    ps.run(ps.pipe(ps.values("aba"), ps.group_by(str, Counted()), ps.collect()))
+    assert len(made) == 2 + len("ab")
+
+
 async def test_a_time_is_complete_when_neither_a_group_nor_one_that_opens_later_may_emit_at_it(autojump_clock):
     given = ps.pushable(9)
     group = ps.group_by(str, ps.pipe(ps.take(1), BY_TEN))

@@ -3,11 +3,11 @@
 An owner with one stream reads its frontier (`inner_frontier`) whenever a frontier is read outside. An owner with many
 keeps what it has read of each, and looks only at those where something has happened (`Opened`). What streams that are
 not open yet may emit follows from what may still arrive at the owner: by its own summaries if all ways through them are
-known and change the times (`ways_through`), otherwise `Unopened` tells.
+known and change the times (`Inside`), otherwise `Unopened` tells.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cache, partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.run import Scope
 from pullstream.engine.sidecar.location import Ending, Location
 from pullstream.engine.sidecar.nesting import Mirrored
-from pullstream.engine.traits import PLAIN, Lasting, Traits
+from pullstream.engine.traits import PLAIN, Traits
 from pullstream.timely import BEGINNING, IDENTITY, Antichain, MutableAntichain, Summary
 from pullstream.timely.order import minimal
 
@@ -118,7 +118,7 @@ class Unopened:
 
         Returns whether that holds for this one.
         """
-        ways = ways_through(blueprint, around=True)
+        ways = Inside(blueprint, around=True).ways()
         if ways != KEEPS or self._ways is None:
             self._ways = self._sidecar.guarded(self._location, ways)
         return ways == KEEPS
@@ -134,71 +134,65 @@ class Unopened:
         return Antichain(time for time in results if time is not None)
 
 
-def ways_through(blueprint: Blueprint, *, around: bool = False) -> Ways:
-    """The ways through modules, and perhaps around them; a source may begin at any time."""
-    ways: Ways = [] if isinstance(blueprint, Source) else KEEPS
-    for module in () if isinstance(blueprint, Sink) else blueprint.modules:
-        ways = ways and minimal(way.followed_by(step) for step in _row(module) for way in ways)
-    return minimal([*KEEPS, *ways]) if ways and around else ways
+class Inside:
+    """The effect of modules inside another one, and perhaps of a way around them, on the times of values."""
 
+    def __init__(self, blueprint: Blueprint, *, around: bool = False) -> None:
+        self._source, self._sink = isinstance(blueprint, Source), isinstance(blueprint, Sink)
+        self._steps = [_Step(module) for module in blueprint.modules]
+        self._around = around
 
-def lasting_through(blueprint: Blueprint, *, around: bool = False) -> Lasting:
-    """The trait `lasting` of a module with these modules inside; `around` if values may also pass around them."""
+    def ways(self) -> Ways:
+        """The ways through the modules; a source may begin at any time."""
+        ways: Ways = [] if self._source else KEEPS
+        for step in () if self._sink else self._steps:
+            ways = ways and minimal(way.followed_by(other) for other in step.ways for way in ways)
+        return minimal([*KEEPS, *ways]) if ways and self._around else ways
 
-    @cache
-    def steps() -> list[Lasting]:
-        return [_lasting(module) for module in blueprint.modules]
-
-    def last(number: int, time: Any) -> list[Any]:
+    def lasting(self, number: int, time: Any) -> list[Any]:
+        """The trait `lasting` of the module with these modules inside."""
         times = [time]
-        for step in steps():
-            times = [later for time in times for later in step(number, time)]
-        return [time, *times] if around else times
+        for step in self._steps:
+            times = [later for time in times for later in step.lasting(number, time)]
+        return [time, *times] if self._around else times
 
-    return last
-
-
-def is_later_inside(blueprint: Blueprint) -> bool:
-    """The trait `later` of a module with these modules inside."""
-    return any(_traits_of(each).later or any(map(is_later_inside, _parts(each))) for each in blueprint.modules)
+    def later(self) -> bool:
+        """The trait `later` of that module."""
+        return any(step.traits.later or any(part.later() for part in step.parts) for step in self._steps)
 
 
-def _lasting(module: Module) -> Lasting:
-    if (known := _traits_of(module).lasting) is not None:
-        return known
-    ways, parts = _row(module), [*map(lasting_through, _parts(module))]
+class _Step:
+    """One of these modules. It is made at most once, to read its traits, and only if these decide about times."""
 
-    def last(number: int, time: Any) -> list[Any]:
-        if not ways:
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self.parts = [Inside(part) for part in module.parts if isinstance(part, Blueprint)]
+
+    @cached_property
+    def traits(self) -> Traits:
+        module, emits = self._module, Emits.of(self._module)
+        given = self.parts or any(isinstance(part, OfOneRun) for part in module.parts)
+        eager = dict(module.options).get("eager")
+        if emits is Emits.AT_OTHER_TIMES or ((eager or emits in {Emits.UNKNOWN, Emits.PER_TIME}) and not given):
+            return getattr(module.made(), "traits", PLAIN)
+        return PLAIN
+
+    @cached_property
+    def ways(self) -> Ways:
+        emits, traits = Emits.of(self._module), self.traits
+        if emits is Emits.AT_ANY_TIME or traits.sources:
+            return []
+        if emits is Emits.AT_OTHER_TIMES or traits.summaries:
+            row = (*traits.summaries, ())[0]
+            return [row] if isinstance(row, Summary) else row
+        parts = [part.ways() for part in self.parts]
+        return [*KEEPS, *chain(*parts)] if all(parts) else []
+
+    def lasting(self, number: int, time: Any) -> Iterable[Hashable]:
+        if self.traits.lasting is not None:
+            return self.traits.lasting(number, time)
+        if not self.ways:
             raise LookupError(f"any time may follow {time!r}")
-        if parts:
-            return [time, *(later for part in parts for later in part(number, time))]
-        return [later for way in ways if (later := way.results_in(time)) is not None]
-
-    return last
-
-
-def _traits_of(module: Module) -> Traits:
-    """The traits that decide about times, without making a module from what belongs to one run."""
-    emits = Emits.of(module)
-    given = any(isinstance(part, (OfOneRun, Blueprint)) for part in module.parts)
-    eager = dict(module.options).get("eager")
-    if emits is Emits.AT_OTHER_TIMES or ((eager or emits in {Emits.UNKNOWN, Emits.PER_TIME}) and not given):
-        return getattr(module.made(), "traits", PLAIN)
-    return PLAIN
-
-
-def _row(module: Module) -> Ways:
-    """The ways through one module."""
-    emits, traits = Emits.of(module), _traits_of(module)
-    if emits is Emits.AT_ANY_TIME or traits.sources:
-        return []
-    if emits is Emits.AT_OTHER_TIMES or traits.summaries:
-        row = (*traits.summaries, ())[0]
-        return [row] if isinstance(row, Summary) else row
-    parts = [*map(ways_through, _parts(module))]
-    return [*KEEPS, *chain(*parts)] if all(parts) else []
-
-
-def _parts(module: Module) -> list[Blueprint]:
-    return [part for part in module.parts if isinstance(part, Blueprint)]
+        if self.parts:
+            return [time, *(later for part in self.parts for later in part.lasting(number, time))]
+        return [later for way in self.ways if (later := way.results_in(time)) is not None]

@@ -16,16 +16,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Inline
 from pullstream.engine.nested.inner_inputs import Portion
 from pullstream.engine.nested.inner_streams import open_below
-from pullstream.engine.nested.inner_times import (
-    KEEPS,
-    Opened,
-    Unopened,
-    Ways,
-    inner_frontier,
-    is_later_inside,
-    lasting_through,
-    ways_through,
-)
+from pullstream.engine.nested.inner_times import KEEPS, Inside, Opened, Unopened, Ways, inner_frontier
 from pullstream.engine.nested.side_by_side import SideBySide
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.fused import result_of
@@ -69,11 +60,10 @@ class GroupBy(SideBySide[_Group]):
         self._transformer = transformer
         self._ways: Ways | None = None
         if isinstance(transformer, Transformer):
-            inside = cast("Any", transformer)
             # A value whose key fails is left out at its own time.
-            self._ways = ways_through(inside, around=self._catches)
-            lasting, later = lasting_through(inside, around=self._catches), is_later_inside(inside)
-            self.traits = attrs.evolve(self.traits, lasting=lasting, later=later)
+            inside = Inside(cast("Any", transformer), around=self._catches)
+            self._ways = inside.ways()
+            self.traits = attrs.evolve(self.traits, lasting=inside.lasting, later=inside.later())
             if self._ways and IDENTITY not in self._ways:
                 # What arrives never leaves unchanged: its times follow from summaries, and nothing is left to add.
                 self.traits, self._ways = attrs.evolve(self.traits, summaries=[self._ways]), KEEPS
