@@ -174,7 +174,7 @@ class Consumer:
             if not exhausted:
                 # Frozen until upstream has released without an error: unread values must not look complete before.
                 self.location.freeze()
-            await self._reader.abort()
+                await self._reader.abort()
         except BaseException as given:
             self.location.freeze()
             exc = failure_in(given)
@@ -193,6 +193,8 @@ class Consumer:
             if exc is not given:
                 raise exc from given.__cause__
             raise
+        finally:
+            self._reader.asker = None
         keeping.finishes(self.location, result, exhausted=exhausted)
         self.location.complete()
         return result

@@ -100,7 +100,7 @@ class Run:
     def begin(self, nursery: trio.Nursery) -> None:
         """Start the run's tasks in this nursery from now on; it closes when they have ended, which `halt` ensures."""
         self.nursery = nursery
-        self.detector.begin(nursery)
+        self.detector.begin(nursery, self.clock)
         self.begun = True
         self.taken.clear()
 

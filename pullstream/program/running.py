@@ -432,6 +432,8 @@ class Running(Generic[R]):
                 self._consumers = ()
                 del self._run.scope
             await self._nursery.__aexit__(None, None, None)
+            # Its tasks have ended, and only the garbage collector would free them with the run.
+            del self._nursery, self._run.nursery
         except BaseException as raised:  # noqa: BLE001 - returned
             # Besides its own cancellation, the nursery can raise only an interrupt that arrived while it was left.
             if (interrupt := without_cancelled(raised)) is not None:

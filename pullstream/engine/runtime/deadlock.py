@@ -63,7 +63,7 @@ class Rounds(BusyClock):
 
     @override
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), "task_exited", "task_spawned"]
+        return ["before_io_wait", "task_exited", "task_spawned"]
 
     @override
     def task_exited(self, task: trio.lowlevel.Task) -> None:
@@ -186,12 +186,12 @@ class DeadlockDetector:
 
     # ---- the life of a run
 
-    def begin(self, nursery: trio.Nursery) -> None:
-        """Take note of the nursery that the run's tasks will be in."""
+    def begin(self, nursery: trio.Nursery, clock: BusyClock) -> None:
+        """Take note of the nursery that the run's tasks will be in, and of the program's clock."""
         self.nursery = nursery
-        self._rounds = begun()
-        if self._rounds is not None:
-            self._rounds.runs[nursery] = self
+        if isinstance(clock, Rounds):
+            self._rounds = clock
+            clock.runs[nursery] = self
 
     def arm(self, on_deadlock: Callable[[], None], within: trio.CancelScope) -> None:
         """From now on, call `on_deadlock` between the steps of tasks when nothing can move."""
@@ -215,7 +215,7 @@ class DeadlockDetector:
 
     def left(self) -> None:
         """Forget the program, which has left the run, so that its results are freed before a garbage collection."""
-        self._on_failure = None
+        self._on_failure = self.nursery = self.runner = self.within = None
 
     # ---- tasks
 
@@ -441,7 +441,8 @@ class Signal:
     def set(self) -> None:
         """Wake the waiting task; from now on a wait returns at once."""
         # Unregistered here, and not when the task runs: it can move from now on.
-        self._leave()
+        if self.task is not None:
+            self._leave(self.task)
         self._event.set()
 
     def is_set(self) -> bool:
@@ -461,16 +462,15 @@ class Signal:
         try:
             await self._event.wait()
         finally:
-            self._leave()
+            if not self._event.is_set():
+                self._leave(task)
 
-    def _leave(self) -> None:
-        task, self.task = self.task, None
-        if task is None:
-            return
+    def _leave(self, task: trio.lowlevel.Task) -> None:
+        self.task = None
         detector = self._detector
         if self not in detector.outside:
             detector.leave(task)
             return
-        detector.outside.pop(self, None)
+        del detector.outside[self]
         if detector.alone:
             detector.leave(task)

@@ -43,13 +43,13 @@ class Standing:
     """
 
     SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
+    over = True
 
     def __init__(self) -> None:
         self.theirs: dict[int, Any] = {}
         """The previous handlers: the program's own, or those of another block."""
         self.above: dict[int, Standing] = {}
         """The blocks that have put their handler in front of this one."""
-        self.over = True
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -67,11 +67,11 @@ class Standing:
         self._give_back(self.SIGNALS if threading.current_thread() is threading.main_thread() else ())
 
     def _take(self, number: int) -> None:
-        theirs = _alive(number, PLAIN.getsignal(number))
+        theirs, below = _alive(number, PLAIN.getsignal(number))
         if callable(theirs):
             self.theirs[number] = theirs
             PLAIN.signal(number, self._handle)
-            if (below := _standing(theirs)) is not None:
+            if below is not None:
                 below.above[number] = self
 
     def _give_back(self, numbers: tuple[signal.Signals, ...]) -> None:
@@ -79,17 +79,17 @@ class Standing:
             if numbers and numbers[-1] in self.theirs:
                 self._unlink(numbers[-1])
         finally:
-            if numbers:
+            if len(numbers) > 1:
                 self._give_back(numbers[:-1])
             else:
                 # From now on this only passes signals on: the program may have put a handler in front that calls it.
                 self.over = True
 
     def _unlink(self, number: int) -> None:
-        theirs, above = _alive(number, self.theirs[number]), self.above.pop(number, None)
+        (theirs, below), above = _alive(number, self.theirs[number]), self.above.pop(number, None)
         if above is not None:
             above.theirs[number] = theirs
-        if (below := _standing(theirs)) is not None:
+        if below is not None:
             if above is not None:
                 below.above[number] = above
             elif below.above.get(number) is self:
@@ -114,17 +114,13 @@ class Standing:
         self.theirs[signum](signum, frame)
 
 
-def _standing(handler: Any) -> Standing | None:
-    """The block that a handler belongs to, if it belongs to one."""
-    standing = getattr(handler, "__self__", None)
-    return standing if isinstance(standing, Standing) else None
-
-
-def _alive(number: int, handler: Any) -> Any:
-    """The handler to call, skipping those of blocks that have ended."""
-    while (standing := _standing(handler)) is not None and standing.over:
+def _alive(number: int, handler: Any) -> tuple[Any, Standing | None]:
+    """The handler to call, skipping those of blocks that have ended, and the block that it belongs to, if any."""
+    while isinstance(standing := getattr(handler, "__self__", None), Standing):
+        if not standing.over:
+            return handler, standing
         handler = standing.theirs[number]
-    return handler
+    return handler, None
 
 
 class Interrupts(Standing):
@@ -194,19 +190,17 @@ class Spared(Standing):
 
     SIGNALS = (signal.SIGINT,)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.times = 0
+    times = 0
 
     @override
     def on_signal(self, signum: int, frame: FrameType | None) -> None:
         self.times += 1
         at_once = self.times > 1 and runs_users(frame)
-        theirs = _alive(signum, self.theirs[signum])
+        theirs, below = _alive(signum, self.theirs[signum])
         # A loop, not recursion: with thousands of open pipelines, as many handlers stand in a row.
-        while isinstance(spared := _standing(theirs), Spared):
-            spared.times += 1
-            theirs = _alive(signum, spared.theirs[signum])
+        while isinstance(below, Spared):
+            below.times += 1
+            theirs, below = _alive(signum, below.theirs[signum])
         # A handler may be called without a frame. Trio's handler then assumes that its own code was interrupted.
         theirs(signum, frame if at_once else None)
 
