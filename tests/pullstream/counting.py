@@ -25,6 +25,28 @@ class Counts(NamedTuple):
     """The calls of Python functions, and the resumptions of generators and coroutines: processor time follows them."""
 
 
+class Looked(int):
+    """A number, or a time, that counts all comparisons and hashes of such numbers."""
+
+    times = 0
+
+    def __hash__(self) -> int:
+        Looked.times += 1
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        Looked.times += 1
+        return super().__eq__(other)
+
+    def __lt__(self, other: int) -> bool:
+        Looked.times += 1
+        return super().__lt__(other)
+
+    def __le__(self, other: int) -> bool:
+        Looked.times += 1
+        return super().__le__(other)
+
+
 class Meter(trio.abc.Instrument):
     """Counts steps, tasks, and the frames of steps. Trio's own loop, which may wait for a thread, is not counted."""
 

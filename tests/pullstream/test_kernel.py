@@ -149,6 +149,14 @@ def test_stop_iteration_from_a_callable_is_an_error(name, exception):
         ps.run(ps.pipe(STOPPED[name](stop), ps.collect()))
 
 
+async def work(n):
+    return n
+
+
+def later(n):
+    return work(n)
+
+
 class Later:
     """A callable without any sign that its calls must be awaited."""
 
@@ -156,57 +164,35 @@ class Later:
         return value
 
 
-@pytest.mark.parametrize(
-    "modules",
-    [
-        *(
-            lambda later, module=module: [module(later)]
-            for module in (ps.filter_not, ps.drain, ps.take, ps.skip, ps.find, ps.map_time, ps.on_end, ps.probe)
-        ),
-        lambda later: [ps.map(Later())],
-        lambda later: [ps.unique(later)],
-        lambda later: [ps.unique_by_time(later)],
-        lambda later: [ps.stamp(lambda n: n), ps.unique_by_time(later)],
-        lambda later: [ps.sliding(2, 1, key=later)],
-        lambda later: [ps.sessions(2, key=later)],
-        *(
-            lambda later, module=module, on_error=on_error: [module(later, on_error=on_error)]
-            for module in (ps.map, ps.filter, ps.flat_map, ps.map_batches, ps.take, ps.unique)
-            for on_error in ("skip", "result")
-        ),
-        lambda later: [ps.group_by(later, ps.map(str))],
-        lambda later: [ps.group_by(later, ps.prefetch(2))],
-        lambda later: [ps.reduce_by_time(ps.Fold(int, lambda _, n: later(n)))],
-        lambda later: [ps.accumulate(ps.Fold(int, max, later), eager=True)],
-        lambda later: [ps.tap(str, on_end=later)],
-        lambda later: ps.pipe(ps.values([0, 1]), ps.filter(bool), ps.map(later), ps.collect()),
-        lambda later: [ps.reduce(lambda _, n: later(n), 0)],
-        lambda later: [ps.partition(later, {}, other=ps.drain())],
-        lambda later: [ps.stamp(later)],
-        lambda later: [ps.stamp(later, lateness=1)],
-        lambda later: [ps.stamp(later, on_error="skip")],
-        lambda later: [ps.stamp_epochs(key=later)],
-        lambda later: [ps.stamp_epochs(begin=later)],
-        lambda later: [ps.timed(lambda _, n: later(n))],
-        lambda later: [ps.reduce(ps.agg.count_unique(later))],
-        lambda later: [ps.reduce(ps.agg.most_common(1, later))],
-        lambda later: ps.pipe(ps.join(ps.values([1]), ps.values([1]), on=later), ps.collect()),
-    ],
-)
-def test_coroutine_results_fail(modules):
+PLAIN = ps.filter_not, ps.drain, ps.take, ps.skip, ps.find, ps.map_time, ps.on_end, ps.probe, ps.unique, ps.stamp
+WITH_POLICY = ps.map, ps.filter, ps.flat_map, ps.map_batches, ps.take, ps.unique
+AWAITABLE = [
+    *(module(later) for module in (*PLAIN, ps.unique_by_time)),
+    *(module(later, on_error=on_error) for module in WITH_POLICY for on_error in ("skip", "result")),
+    ps.map(Later()),
+    ps.pipe(ps.stamp(lambda n: n), ps.unique_by_time(later)),
+    *(ps.sliding(2, 1, key=later), ps.sessions(2, key=later)),
+    *(ps.group_by(later, group) for group in (ps.map(str), ps.prefetch(2))),
+    ps.reduce_by_time(ps.Fold(int, lambda _, n: later(n))),
+    ps.accumulate(ps.Fold(int, max, later), eager=True),
+    ps.tap(str, on_end=later),
+    ps.pipe(ps.filter(bool), ps.map(later)),
+    ps.reduce(lambda _, n: later(n), 0),
+    ps.partition(later, {}, other=ps.drain()),
+    *(ps.stamp(later, **options) for options in ({"lateness": 1}, {"on_error": "skip"})),
+    *(ps.stamp_epochs(key=later), ps.stamp_epochs(begin=later)),
+    ps.timed(lambda _, n: later(n)),
+    *(ps.reduce(aggregate) for aggregate in (ps.agg.count_unique(later), ps.agg.most_common(1, later))),
+    ps.join(ps.values([1]), ps.values([1]), on=later),
+]
+
+
+@pytest.mark.parametrize("module", AWAITABLE, ids=str)
+def test_coroutine_results_fail(module):
     """A sync function that returns a coroutine is found when it is called."""
-
-    async def work(n):
-        return n
-
-    def later(n):
-        return work(n)
-
-    made = modules(later)
-    if isinstance(made, list):
-        made = ps.pipe(ps.values([1]), *made, *([] if made[0].kind == "sink" else [ps.collect()]))
+    stream = module if isinstance(module, ps.Source) else ps.pipe(ps.values([1]), module)
     with pytest.raises(TypeError, match="returned a coroutine, which is not awaited.* use map_async"):
-        ps.run(made)
+        ps.run(stream if isinstance(stream, ps.Pipeline) else ps.pipe(stream, ps.collect()))
 
 
 @pytest.mark.parametrize(

@@ -1,43 +1,22 @@
 """Minimal elements of partially ordered times, from each place on: correct, and with few comparisons."""
 
-from functools import total_ordering
-
 import pullstream as ps
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.sidecar import Sidecar
 from tests.pullstream.common import Together
+from tests.pullstream.counting import Looked
 from timely import Product
 
 MANY = 120
 
 
-@total_ordering
-class Counted:
-    """A part of a time that counts how often it is compared."""
-
-    looks = 0
-
-    def __init__(self, number):
-        self.number = number
-
-    def __eq__(self, other):
-        return self.number == other.number
-
-    def __hash__(self):
-        return hash(self.number)
-
-    def __le__(self, other):
-        Counted.looks += 1
-        return self.number <= other.number
-
-
 def test_each_pair_of_times_is_compared_at_most_once():
-    times = [Product(Counted(place), Counted(MANY - place)) for place in range(MANY)]
-    Counted.looks = 0
+    times = [Product(Looked(place), Looked(MANY - place)) for place in range(MANY)]
+    Looked.times = 0
     minima = Minima(ps.Batch.of(times, times))
     assert [len(minima.at(place)) for place in range(MANY + 1)] == list(range(MANY, -1, -1))
     # Each pair in both directions, and each direction in up to two parts.
-    assert Counted.looks <= 2 * MANY * MANY
+    assert Looked.times <= 2 * MANY * MANY
 
 
 def test_handing_out_times_singly_changes_one_count_each(monkeypatch):
@@ -67,7 +46,7 @@ def test_handing_out_times_singly_changes_one_count_each(monkeypatch):
 def test_prefetch_takes_unordered_times_a_few_at_a_time():
     """Whatever its capacity, as each time of an answer may have to be compared with all others."""
     count = 1000
-    times = [Product(Counted(place), Counted(count - place)) for place in range(count)]
-    Counted.looks = 0
+    times = [Product(Looked(place), Looked(count - place)) for place in range(count)]
+    Looked.times = 0
     assert ps.run(ps.pipe(Together(times), ps.prefetch(10 * count), ps.collect())) == list(range(count))
-    assert Counted.looks < count * count
+    assert Looked.times < count * count

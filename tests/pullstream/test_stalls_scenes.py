@@ -93,16 +93,3 @@ def scenes(module):
 def test_a_dead_end_stalls(name):
     wrong = {scene: found for scene, found in scenes(MODULES[name]) if not isinstance(found, ps.StalledError)}
     assert not wrong
-
-
-@pytest.mark.sampled(30)
-@pytest.mark.parametrize("name", MODULES)
-def test_without_a_dead_end_nothing_stalls(name):
-    box = []
-    source = ps.pipe(timed(1, 2, 3), MODULES[name])
-    assert isinstance(outcome(result, ps.pipe(source, ps.collect()), box), list)
-    assert isinstance(outcome(read, source), list)
-    assert isinstance(outcome(result, through_a_pair(source), box), tuple)
-    assert isinstance(outcome(result, ps.pipe(source, ps.tee(ps.collect(), ps.collect())), box), tuple)
-    box.clear()
-    assert isinstance(outcome(result, ps.pipe(source, awaiting(box)), box), ps.StalledError)

@@ -8,6 +8,7 @@ import trio
 import pullstream as ps
 from pullstream.modules.folds.fold import CHECKS
 from tests.pullstream.common import Together, broken, per_time
+from tests.pullstream.counting import Looked
 from timely import Product
 
 
@@ -39,32 +40,16 @@ async def test_an_effect_completes_its_time_when_it_is_done(autojump_clock):
     assert calls == [(0, [0, 1], 3), (1, [2], 6)]
 
 
-class Tick(int):
-    """A time that counts how often times are compared."""
-
-    compared = 0
-
-    def __lt__(self, other):
-        Tick.compared += 1
-        return int(self) < int(other)
-
-    def __le__(self, other):
-        Tick.compared += 1
-        return int(self) <= int(other)
-
-    __hash__ = int.__hash__
-
-
 @pytest.mark.parametrize(
     "count", [ps.reduce_by_time(ps.agg.count()), per_time(lambda _: 1)], ids=["kernel", "generator"]
 )
 def test_many_open_times_are_not_all_compared_pairwise(count):
     spent = []
     for size in (200, 400):
-        Tick.compared = 0
-        late = ps.stamp(Tick, lateness=10**6)
+        Looked.times = 0
+        late = ps.stamp(Looked, lateness=10**6)
         assert ps.run(ps.pipe(ps.values(range(size)), late, count, ps.collect())) == [1] * size
-        spent.append(Tick.compared)
+        spent.append(Looked.times)
     assert spent[1] < 3 * spent[0], spent
 
 

@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 from decimal import Decimal
-from statistics import variance
+from statistics import fmean, median, variance
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -110,44 +110,38 @@ def put(row, **more):
     return {**row, **more} if isinstance(row, dict) else {**row._asdict(), **more}
 
 
-def known(values):
-    return [value for value in values if value is not None]
+def known(rows, name="n"):
+    """The values of a column without nulls."""
+    return [value for row in rows if (value := get(row, name)) is not None]
 
 
+def over_seven(function, least=1):
+    """A function of the numbers modulo seven, if there are enough."""
+
+    def call(rows):
+        found = [n % 7 for n in known(rows)]
+        return function(found) if len(found) >= least else None
+
+    return call
+
+
+SEVEN = pl.col("n") % 7
 AGGREGATES = {
     "size": (columns.count(), len),
-    "count": (columns.count("n"), lambda rows: len(known(get(row, "n") for row in rows))),
-    "sum": (columns.sum("n"), lambda rows: sum(known(get(row, "n") for row in rows))),
-    "total": (columns.sum("price"), lambda rows: sum(known(get(row, "price") for row in rows))),
-    "least": (columns.min("n"), lambda rows: min(known(get(row, "n") for row in rows), default=None)),
-    "latest": (columns.max("at"), lambda rows: max(known(get(row, "at") for row in rows), default=None)),
-    "mean": (
-        columns.mean(pl.col("n") % 7),
-        lambda rows: (
-            sum(found) / len(found) if (found := [n % 7 for n in known(get(row, "n") for row in rows)]) else None
-        ),
-    ),
-    "variance": (
-        columns.variance(pl.col("n") % 7),
-        lambda rows: (
-            variance(found) if len(found := [n % 7 for n in known(get(row, "n") for row in rows)]) > 1 else None
-        ),
-    ),
+    "count": (columns.count("n"), lambda rows: len(known(rows))),
+    "sum": (columns.sum("n"), lambda rows: sum(known(rows))),
+    "total": (columns.sum("price"), lambda rows: sum(known(rows, "price"))),
+    "least": (columns.min("n"), lambda rows: min(known(rows), default=None)),
+    "latest": (columns.max("at"), lambda rows: max(known(rows, "at"), default=None)),
+    "mean": (columns.mean(SEVEN), over_seven(fmean)),
+    "variance": (columns.variance(SEVEN), over_seven(variance, least=2)),
     "first": (columns.first("price"), lambda rows: get(rows[0], "price")),
     "last": (columns.last("key"), lambda rows: get(rows[-1], "key")),
-    "any": (columns.any(pl.col("n") > 3), lambda rows: any(n > 3 for n in known(get(row, "n") for row in rows))),
-    "all": (columns.all(pl.col("n") > 0), lambda rows: all(n > 0 for n in known(get(row, "n") for row in rows))),
-    "unique": (columns.count_unique("n"), lambda rows: len(set(known(get(row, "n") for row in rows)))),
-    "median": (
-        columns.quantile(0.5, pl.col("n") % 7),
-        lambda rows: median(n % 7 for n in known(get(row, "n") for row in rows)),
-    ),
+    "any": (columns.any(pl.col("n") > 3), lambda rows: any(n > 3 for n in known(rows))),
+    "all": (columns.all(pl.col("n") > 0), lambda rows: all(n > 0 for n in known(rows))),
+    "unique": (columns.count_unique("n"), lambda rows: len(set(known(rows)))),
+    "median": (columns.quantile(0.5, SEVEN), over_seven(median)),
 }
-
-
-def median(numbers):
-    numbers = sorted(numbers)
-    return float(numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2 if numbers else None
 
 
 def listed():
@@ -194,29 +188,23 @@ STEPS = {
     "rows": (lambda: ps.map(lambda row: row), lambda: ps.map(lambda row: row)),
 }
 
-ENDS = st.one_of(
-    st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True).map(by_key),
-    st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True).map(by_time),
-    st.just(
-        (
-            # It does not wait until a time is complete.
-            ps.pipe(ps.unique_by_time(lambda row: get(row, "key")), ps.sort_by_time(lambda _: 0)),
-            columns.distinct("key"),
-        )
+SOME = st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True)
+OTHERS = [
+    (
+        # It does not wait until a time is complete.
+        ps.pipe(ps.unique_by_time(lambda row: get(row, "key")), ps.sort_by_time(lambda _: 0)),
+        columns.distinct("key"),
     ),
-    st.just(
-        (
-            ps.pipe(ps.filter(lambda row: get(row, "n") is not None), ps.sort_by_time(lambda row: get(row, "n"))),
-            ps.pipe(columns.filter(pl.col("n").is_not_null()), columns.sort_by_time("n")),
-        )
+    (
+        ps.pipe(ps.filter(lambda row: get(row, "n") is not None), ps.sort_by_time(lambda row: get(row, "n"))),
+        ps.pipe(columns.filter(pl.col("n").is_not_null()), columns.sort_by_time("n")),
     ),
-    st.just(
-        (
-            ps.pipe(ps.reduce_by_time(listed()), ps.map(lambda rows: {"rows": len(rows)})),
-            columns.per_time(lambda rows: rows.select(rows=pl.len().cast(pl.Int64))),
-        )
+    (
+        ps.pipe(ps.reduce_by_time(listed()), ps.map(lambda rows: {"rows": len(rows)})),
+        columns.per_time(lambda rows: rows.select(rows=pl.len().cast(pl.Int64))),
     ),
-)
+]
+ENDS = SOME.map(by_key) | SOME.map(by_time) | st.sampled_from(OTHERS)
 
 
 def plain(value):

@@ -36,8 +36,9 @@ def joined(left, right):
     return Counter({(k, (v, w)): n * m for (k, v), n in left.items() for (j, w), m in right.items() if j == k})
 
 
-def plain_top(left):
-    return Counter((k, v) for k, values in by_key(left).items() for v in sorted(values.elements(), reverse=True)[:2])
+def of_groups(results):
+    """A record for each of the results of a function of a key and its values, a Counter."""
+    return lambda left, right: Counter((k, r) for k, values in by_key(left).items() for r in results(k, values))
 
 
 VERBS = {
@@ -54,10 +55,7 @@ VERBS = {
         lambda left, right: Counter(n for pair in left.elements() for n in range(pair[1])),
     ),
     "concat": (lambda left, right: left.concat(right, left), lambda left, right: left + right + left),
-    "negate": (
-        lambda left, right: left.concat(right, left.negate()),
-        lambda left, right: right,
-    ),
+    "negate": (lambda left, right: left.concat(right, left.negate()), lambda left, right: right),
     "join": (lambda left, right: left.join(right), joined),
     "join of itself": (lambda left, right: left.join(left), lambda left, right: joined(left, left)),
     "joins in a row": (
@@ -82,15 +80,15 @@ VERBS = {
     ),
     "reduce": (
         lambda left, right: left.reduce(lambda key, values: {len(values), key}),
-        lambda left, right: Counter((k, r) for k, values in by_key(left).items() for r in {len(values), k}),
+        of_groups(lambda key, values: {len(values), key}),
     ),
-    "min": (lambda left, right: left.min(), lambda left, right: Counter((k, min(v)) for k, v in by_key(left).items())),
-    "max": (lambda left, right: left.max(), lambda left, right: Counter((k, max(v)) for k, v in by_key(left).items())),
-    "sum": (
-        lambda left, right: left.sum(),
-        lambda left, right: Counter((k, sum(values.elements())) for k, values in by_key(left).items()),
+    "min": (lambda left, right: left.min(), of_groups(lambda key, values: [min(values)])),
+    "max": (lambda left, right: left.max(), of_groups(lambda key, values: [max(values)])),
+    "sum": (lambda left, right: left.sum(), of_groups(lambda key, values: [sum(values.elements())])),
+    "top": (
+        lambda left, right: left.top(2),
+        of_groups(lambda key, values: sorted(values.elements(), reverse=True)[:2]),
     ),
-    "top": (lambda left, right: left.top(2), lambda left, right: plain_top(left)),
     "count": (lambda left, right: left.count(), lambda left, right: Counter(left.items())),
     "distinct": (lambda left, right: left.distinct(), lambda left, right: Counter(set(left))),
     "threshold": (

@@ -7,6 +7,7 @@ import pytest
 from pullstream.incremental import MultiplicityError, ranked
 from pullstream.incremental.module import Dataflow
 from pullstream.incremental.trace import LatticeOrder, Order
+from tests.pullstream.counting import Looked
 from tests.pullstream.incremental.test_against_recomputing import DOMAINS, check
 from tests.sampling import amount
 from timely import Product
@@ -26,24 +27,6 @@ def all_are_large(monkeypatch):
 def test_indexed_results_equal_recomputation(name, domain):
     for seed in range(amount(4, 300)):
         check(name, seed, domain, *((20, 3) if seed < 4 else (40, 4)))
-
-
-class Looked(int):
-    """A number that counts all comparisons and hashes of such numbers."""
-
-    times = 0
-
-    def __hash__(self):
-        Looked.times += 1
-        return super().__hash__()
-
-    def __eq__(self, other):
-        Looked.times += 1
-        return super().__eq__(other)
-
-    def __lt__(self, other):
-        Looked.times += 1
-        return super().__lt__(other)
 
 
 GROUPS = {
