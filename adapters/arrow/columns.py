@@ -64,6 +64,12 @@ def decoded(column: Array) -> Array:
     return column.dictionary_decode() if types.is_dictionary(column.type) else column
 
 
+def one_batch(table: Any) -> RecordBatch:
+    """A pyarrow table with columns as one record batch, without the schema's metadata."""
+    columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, table.schema.names)
+
+
 def by_column(batch: RecordBatch) -> dict[str, Any]:
     """Convert an Arrow batch to NumPy arrays by column name: for `ps.map`, after a source with `as_="batches"`.
 

@@ -11,7 +11,8 @@ from more_itertools import duplicates_everseen
 
 from pullstream.authoring import shown, some_of
 
-from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, decoded, first_failure, first_line, with_decimals
+from ..arrow import ArrowRows, Columns, RecordBatch, RowForm, first_failure, first_line, with_decimals
+from ..arrow.columns import decoded, one_batch
 from ..arrow.row_types import tuple_names
 from .package import ColumnError, pa, pl
 
@@ -209,7 +210,8 @@ def joined(
         if differ:
             wide = with_decimals([table.schema for table in tables])
             tables = list(map(_cast, tables, wide))
-        return plain(pa.concat_tables(tables, promote_options="permissive"))
+        # Without metadata: the categories of an enum in the first part would hide the values of other parts.
+        return one_batch(pa.concat_tables(tables, promote_options="permissive"))
     except pa.ArrowException as exc:
         names = tables[0].schema.names
         for name in names if len(names) > 1 else ():
@@ -241,7 +243,7 @@ def rows_of(where: str, frame: Frame, form: RowForm) -> ArrowRows:
             raise ColumnError(f"{where}: the result's column {name!r} is {kind}, which Arrow does not have; cast it")
         if kind.is_nested() and "Enum(" in str(kind):
             frame = frame.cast({name: _without_enums(kind)})
-    return ArrowRows(plain(frame.to_arrow(compat_level=pl.CompatLevel.oldest())), form)
+    return ArrowRows(one_batch(frame.to_arrow(compat_level=pl.CompatLevel.oldest())), form)
 
 
 def _without_enums(kind: Any, text: Any = None) -> Any:
@@ -254,13 +256,6 @@ def _without_enums(kind: Any, text: Any = None) -> Any:
         # Polars cannot make categories in arrays.
         return pl.Array(_without_enums(kind.inner, pl.String()), kind.size)
     return text or pl.Categorical() if kind == pl.Enum else kind
-
-
-def plain(table: Any) -> RecordBatch:
-    """A pyarrow table as one record batch."""
-    columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
-    # Metadata is dropped: the categories of an enum in the first part would hide the values of other parts.
-    return pa.RecordBatch.from_arrays(columns, table.schema.names)
 
 
 def without_dictionaries(batch: RecordBatch) -> RecordBatch:

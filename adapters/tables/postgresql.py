@@ -73,15 +73,9 @@ class PostgresqlTable(SqlTable):
             "attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum",
             self.name.sql,
         )
-        kinds = [self.found_type(text) for _, text, _ in rows]
         limited = {name: re.fullmatch(r"character varying\((\d+)\)", text) for name, text, _ in rows}
         self._limits = {name: int(found[1]) for name, found in limited.items() if found}
-        fields = [
-            # Arrow has no null type without nulls.
-            pa.field(name, kind, not required or pa.types.is_null(kind), {"type": text})
-            for kind, (name, text, required) in zip(kinds, rows, strict=True)
-        ]
-        return pa.schema(fields)
+        return pa.schema([self.found(name, text, required=required) for name, text, required in rows])
 
     @override
     def found_type(self, kind: str) -> Any:

@@ -79,6 +79,12 @@ class SqlTable(TargetTable):
     def found_type(self, kind: str) -> Any:
         """Return the Arrow type for a column's declared type; null if the type is not supported."""
 
+    def found(self, name: str, declared: str, *, required: bool) -> Any:
+        """Return the field of an existing column."""
+        kind = self.found_type(declared)
+        # Arrow has no null type without nulls.
+        return pa.field(name, kind, not required or pa.types.is_null(kind), {"type": declared or "no declared type"})
+
     @abstractmethod
     def stream(self, sql: str, *given: Any) -> Iterator[RecordBatch]:
         """Execute a query, and yield its rows as the database's cursor delivers them."""

@@ -93,14 +93,9 @@ class SqliteTable(SqlTable):
 
     @override
     def schema(self) -> Schema | None:
-        fields: list[Any] = []
-        for name, declared, required, key in self.execute(
-            'SELECT name, upper(type), "notnull", pk FROM pragma_table_info($1)', self.name.table
-        ):
-            kind = self.found_type(declared)
-            # Arrow has no null type without nulls.
-            optional = not required or bool(key) or pa.types.is_null(kind)
-            fields.append(pa.field(name, kind, optional, {"type": declared or "no declared type"}))
+        sql = 'SELECT name, upper(type), "notnull" AND NOT pk FROM pragma_table_info($1)'
+        found = self.execute(sql, self.name.table)
+        fields = [self.found(name, declared, required=required) for name, declared, required in found]
         return pa.schema(fields) if fields else None
 
     @override

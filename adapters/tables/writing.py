@@ -239,9 +239,9 @@ class RowsCommitter(SpoolCommitter):
             raise plan.refused(
                 f"the column {empty[0]!r} has only nulls at the first time, {time!r}, so it has no type: give a schema="
             )
-        kinds = [self._table.same_instants(field.type) or field.type for field in schema]
-        schema = pa.schema([field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)])
-        opened = self._use(self._table.columns(None, schema))
+        table = self._table
+        schema = pa.schema([field.with_type(table.same_instants(field.type) or field.type) for field in schema])
+        opened = self._use(table.columns(None, schema))
         for batch in self._first:
             opened.add(batch)
         self._first = []

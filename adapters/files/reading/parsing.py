@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
+from itertools import accumulate
 from typing import Any, Final
 
 import attrs
@@ -13,6 +14,7 @@ from more_itertools import mark_ends, split_when
 from pullstream.authoring import start_in_thread
 
 from ...arrow import RecordBatch, pa
+from ...arrow.columns import one_batch
 from .blocks import Block, Overlong, Quoting, count_lines, records
 from .errors import FileReadError
 from .formats import Agreed, Bad, Piece, Start, TablePiece, problem_of
@@ -152,9 +154,7 @@ class Sieve:
     def _searched(self, block: Block, stream: Stream, *, last: bool = False) -> Iterator[Piece]:
         """Separate good from bad rows; unless `last`, hold the rows after a quote that may be closed later."""
         rows = self._rows(block, last=last)
-        lines = [block.line]
-        for row in rows:
-            lines.append(lines[-1] + row.count(b"\n"))
+        lines = list(accumulate((row.count(b"\n") for row in rows), initial=block.line))
         if rest := block.data[sum(map(len, rows)) :]:
             self._held.append((Block(rest, lines[-1], block.offset + len(block.data) - len(rest)), None))
         yield from self._sieved(_NumberedRows(rows, lines, block.start(stream)), 0, len(rows))
@@ -267,7 +267,7 @@ class Sieve:
         table = self._checked(data, count_lines(data))
         if table.num_rows != len(rows):
             raise ValueError(UNENDED)
-        return pa.RecordBatch.from_arrays([_one(column) for column in table.columns], schema=table.schema)
+        return one_batch(table)
 
     def _described(self, problem: Exception) -> str:
         if isinstance(problem, UnicodeDecodeError):
@@ -289,10 +289,6 @@ def _pieces_of(table: Any, line: int | None, start: Start | None) -> Iterator[Ta
     for batch in table.to_batches():
         yield TablePiece(batch, line, start)
         line = None if line is None else line + len(batch)
-
-
-def _one(column: Any) -> Any:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def uncounted(problem: Exception, names: Sequence[str] = ()) -> str:

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 import attrs
+from more_itertools import unique_justseen
 
 from pullstream import Batch
 from pullstream.authoring import Ascending, Call, Sync, ascending, has_nan, some_of
@@ -139,7 +140,8 @@ class Timing:
         with suppress(Exception):
             times = [function(value) for value in values]
             same = times.count(times[0]) == len(times)
-            bad = None in times or any(map(no_time, times[:1] if same else _different(times)))
+            # Times that follow each other are often the same object.
+            bad = None in times or any(map(no_time, times[:1] if same else unique_justseen(times, id)))
         if bad:
             yield from self._one_by_one(file, values, line, function)
         elif same:
@@ -187,15 +189,6 @@ def _in_order(times: Sequence[Any]) -> bool:
         return ascending(times)
     except Exception:  # noqa: BLE001 - values that cannot be compared are not in order
         return False
-
-
-def _different(times: Sequence[Any]) -> Iterator[Any]:
-    """The times, without immediate repetitions of the same object."""
-    last: Any = _different
-    for time in times:
-        if time is not last:
-            last = time
-            yield time
 
 
 def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadError:
