@@ -15,7 +15,7 @@ from pullstream.engine.keeping import Keeping
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
-from pullstream.engine.traits import Carries
+from pullstream.engine.traits import PLAIN, Carries, Traits
 from pullstream.errors import CompositionError, blame, failure_in
 from pullstream.protocol import DONE, Reader
 from pullstream.resuming.interfaces import Resumable
@@ -149,8 +149,9 @@ def named(module: Module) -> str:
 class Consumer:
     """A sink at run time: its body, its reader, and how it ended."""
 
-    def __init__(self, scope: Scope, module: Module, body: Body, upstream: Kernel[Any]) -> None:
-        self.location = scope.sidecar.locate([named(module)], module.site, [upstream.location], sink=True)
+    def __init__(self, scope: Scope, module: Module, body: Body, upstream: Kernel[Any], traits: Traits = PLAIN) -> None:
+        above = [upstream.location]
+        self.location = scope.sidecar.locate([named(module)], module.site, above, sink=True, traits=traits)
         self._reader = first_lane(upstream.__edge__, self.location.ports[0])
         self._account = SinkAccount(scope, self.location, [self._reader])
         self._body = body

@@ -4,7 +4,7 @@ A run makes one for each of its streams (`Run.keeping`). `pullstream.resuming` i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from pullstream.resuming.memory import Memory
@@ -71,8 +71,11 @@ class Keeping(StateSaver):
         """Whether everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
 
     @abstractmethod
-    async def until_fulfilled(self, location: Any, time: Hashable) -> None:
-        """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks."""
+    async def until_fulfilled(self, location: Any, time: Hashable, check: Callable[[], object]) -> None:
+        """Wait until everything that `time` at a module's output leads to is complete at the outputs of all sinks.
+
+        `check` is called before each look at that. An exception of it ends the wait.
+        """
 
     @abstractmethod
     def carrying(self, location: Any) -> Sequence[Any]:

@@ -5,7 +5,7 @@ to know that *every* effect has arrived. So this file follows every path to the 
 matters: for a sliding window, the last window that the value is in.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import total_ordering
 from typing import Any, Final, final
 
@@ -174,19 +174,25 @@ def fulfilled(consequences: Sequence[Consequence], now: Frontiers) -> bool:
     return bool(consequences) and all(each.complete([_frontier(each.sink, now)]) for each in consequences)
 
 
-def fulfilment(location: Location, time: Hashable, consequences: Sequence[Consequence]) -> Watch:
-    """A wait until everything that a time leads to is complete at the outputs of all sinks, or can never be."""
+def fulfilment(location: Location, time: Hashable, consequences: Consequences, check: Callable[[], object]) -> Watch:
+    """A wait until everything that a time leads to is complete at the outputs of all sinks, or can never be.
+
+    `check` is called before each look at that. An exception of it ends the wait.
+    """
 
     def met(now: Frontiers) -> bool:
-        ends = (each.sink.ending for each in consequences)
-        return fulfilled(consequences, now) or any(end in (Ending.FAILED, Ending.ABANDONED) for end in ends)
+        check()
+        # Followed at every look, because a module on the way may be known only after the wait has begun.
+        known = consequences.from_output(location, time)
+        ends = (each.sink.ending for each in known)
+        return fulfilled(known, now) or any(end in (Ending.FAILED, Ending.ABANDONED) for end in ends)
 
     return Watch(
         location,
-        [each.sink.output for each in consequences],
+        [sink.output for sink in consequences.sinks_below(location)],
         met,
         lambda: f"waits until everything that {time!r} leads to is complete",
-        wanted=[(each.sink.output, time) for each in consequences for time in each.times],
+        wanted=[(each.sink.output, time) for each in consequences.from_output(location, time) for time in each.times],
     )
 
 

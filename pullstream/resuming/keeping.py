@@ -1,6 +1,6 @@
 """The state that the streams of a run save for later runs, and restore from earlier ones."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -110,16 +110,15 @@ class StreamKeeping(Keeping):
         return not sidecar.inner and fulfilled(self.consequences.from_output(location, time), sidecar.frontiers)
 
     @override
-    async def until_fulfilled(self, location: Location, time: Hashable) -> None:
+    async def until_fulfilled(self, location: Location, time: Hashable, check: Callable[[], object]) -> None:
         sidecar = self._sidecar
         if sidecar.inner:
             raise PullstreamError(
                 f"{location}, is inside another module, so it is unknown what a time there leads to: make it a source "
                 f"of the pipeline itself"
             )
-        consequences = self.consequences.from_output(location, time)
-        await sidecar.until([fulfilment(location, time, consequences)])
-        if fulfilled(consequences, sidecar.frontiers):
+        await sidecar.until([fulfilment(location, time, self.consequences, check)])
+        if self.fulfilled(location, time):
             if self._saving is not None:
                 await self._saving.until_recorded(location, time)
             return

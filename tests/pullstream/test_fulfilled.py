@@ -19,7 +19,7 @@ class Steered(ps.authoring.Kernel[int]):
         self.ends = ends
         self.given = 0
 
-    async def acquire(self):
+    def placed(self):
         self.locations.append(self.location)
 
     async def produce(self, limit):
@@ -78,6 +78,45 @@ def test_fulfilled_times(after, expected):
         return ps.pipe(near(source), ps.drain()) if after is None else ps.pipe(source, *after, ps.drain())
 
     assert fulfilled_of(made, 4, range(-1, 6)) == [-1 for _ in expected[:1]] + expected
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("kind", ["transformer", "sink"])
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        pytest.param(ps.map(str), [0, 1, 2, 3, 4, 5], id="as it is"),
+        pytest.param(ps.sliding(4, 2), [0, 1], id="sliding"),
+        pytest.param(ps.map_time(lambda n: n // 2), [0, 1, 2, 3, 4, 5], id="map_time"),
+        pytest.param(ps.pipe(ps.map_time(lambda _: 0), ps.stamp_epochs(1)), [], id="epochs"),
+    ],
+)
+async def test_a_deferred_module_keeps_times_from_being_fulfilled(module, expected, kind, early):
+    """What follows from a time depends on the module that is set, also if the wait began before."""
+    locations, waited = [], []
+    place = ps.deferred(kind)
+    if kind == "sink":
+        module = ps.pipe(module, ps.drain())
+
+    async def wait(time):
+        await locations[0].until_fulfilled(time)
+        waited.append(time)
+
+    pipeline = ps.pipe(Steered(locations, 6), *([place, ps.drain()] if kind == "transformer" else [place]))
+    async with pipeline.open() as running, trio.open_nursery() as nursery:
+        if early:
+            place.resolve(module)
+        for time in range(8):
+            nursery.start_soon(wait, time)
+        await trio.testing.wait_all_tasks_blocked()
+        if not early:
+            assert waited == []
+            place.resolve(module)
+        await trio.testing.wait_all_tasks_blocked()
+        found = [time for time in range(8) if locations[0].fulfilled(time)]
+        nursery.cancel_scope.cancel()
+        await running.abort()
+    assert (found, sorted(waited)) == (expected, expected)
 
 
 async def test_every_sink_counts():

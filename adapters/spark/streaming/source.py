@@ -162,12 +162,7 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
                 f"micro-batches, for which Spark's commits wait: make it a source of the pipeline itself, for example "
                 f"of a merge"
             )
-        for module in self.scope.keeping.strangers(self.location, 0):
-            raise CompositionError(
-                f"{module} sets its own times downstream of {self.location}, so nothing could tell when all results of "
-                f"a micro-batch are complete, for which Spark's commits wait. Set times within the micro-batch's time, "
-                f"with nest=True"
-            )
+        self._check_times()
         for module in self.edge.carrying():
             if module.traits.later:
                 raise CompositionError(
@@ -182,8 +177,17 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
                     f"saves the state"
                 )
 
+    def _check_times(self) -> None:
+        for module in self.scope.keeping.strangers(self.location, 0):
+            raise CompositionError(
+                f"{module} sets its own times downstream of {self.location}, so nothing could tell when all results of "
+                f"a micro-batch are complete, for which Spark's commits wait. Set times within the micro-batch's time, "
+                f"with nest=True"
+            )
+
     def _check_inside(self) -> None:
-        """Refuse, before Spark commits, state between micro-batches in streams that were opened since the beginning."""
+        """Refuse, before Spark commits, what streams that were opened since the beginning may not do."""
+        self._check_times()
         for module in self.scope.keeping.carrying_inside(self.location):
             raise CompositionError(
                 f"{module}, inside another module downstream of {self.location}, keeps state or values from one "
@@ -301,8 +305,8 @@ class StreamSource(TaskKernel[Any], Finishing, Outside):
     async def _complete(self, batch: int) -> None:
         """Let Spark commit a micro-batch when all its results are complete."""
         try:
-            await self.location.until_fulfilled(batch)
-            self._check_inside()
+            # A window inside another module would wait for a later micro-batch, and that for this one.
+            await self.location.until_fulfilled(batch, self._check_inside)
         except trio.Cancelled:
             raise
         except BaseException as exc:  # noqa: BLE001 - ends the stream, unless it has already ended

@@ -528,14 +528,16 @@ class Location(Metered):
         """
         return self._counts.keeping.fulfilled(self, time)
 
-    async def until_fulfilled(self, time: Hashable) -> None:
+    async def until_fulfilled(self, time: Hashable, check: Callable[[], object] = lambda: None) -> None:
         """Wait until everything that `time` at this output leads to is complete at the outputs of all sinks.
+
+        `check` is called before each look at that. An exception of it ends the wait.
 
         Raises:
             Abandoned: the stream was aborted before.
             BaseException: the stream's failure, if it failed before.
         """
-        await self._counts.keeping.until_fulfilled(self, time)
+        await self._counts.keeping.until_fulfilled(self, time, check)
 
     # ---- endings
 

@@ -14,11 +14,11 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_inputs import Through
 from pullstream.engine.nested.inner_streams import consume_below, open_below
-from pullstream.engine.nested.inner_times import Unopened, follow_inner, inner_frontier
+from pullstream.engine.nested.inner_times import Unopened, follow_inner, inner_frontier, lasting_through
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.traits import Traits
+from pullstream.engine.traits import Lasting, Traits
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -33,6 +33,7 @@ class Later(Grip):
     def __init__(self, kind: type[Blueprint]) -> None:
         super().__init__(f"deferred {kind.kind}")
         self._kind = kind
+        self._lasting: Lasting | None = None
 
     def settle(self, known: object) -> None:
         """Set the module or the failure; only one call is accepted."""
@@ -41,7 +42,13 @@ class Later(Grip):
         if self._known is not None:
             raise PullstreamError(f"{self}, is already resolved or failed: {self._known!r}")
         self._known = known
+        if isinstance(known, Blueprint):
+            self._lasting = lasting_through(known)
         self.steer(self._notify)
+
+    def lasting(self, number: int, time: Any) -> Iterable[Hashable]:
+        """The trait `lasting` of the module. Before it is known, no time is complete downstream of its place."""
+        return [time] if self._lasting is None else self._lasting(number, time)
 
     def _notify(self) -> None:
         if self._waiting is not None:
@@ -70,6 +77,7 @@ class Deferred(Kernel[Any], Finishing):
 
     def __init__(self, later: Later) -> None:
         self._later = later
+        self.traits = attrs.evolve(self.traits, lasting=later.lasting)
         self._lane: Lane[Any] | None = None
         later.attach(self)
 
@@ -126,7 +134,7 @@ class _LaterSink(Wiring):
             blueprint = await later.wait(assembly.scope.run)
             return await consume_below(assembly.scope, consumer.location, cast("Lane[Any]", reader), blueprint)
 
-        consumer = Consumer(assembly.scope, module, body, upstream)
+        consumer = Consumer(assembly.scope, module, body, upstream, Traits(lasting=later.lasting))
         # Then `consume_below` mirrors the times that the sink has open.
         assembly.scope.sidecar.nesting.await_opening(consumer.location)
         return consumer

@@ -371,17 +371,33 @@ def test_modules_refused_downstream(landing, tmp_path, below, message):
     assert not landing.checkpoint.exists()
 
 
+def resolved(module):
+    """A placeholder for a module that is known: its stream opens when it is first asked."""
+    place = ps.deferred("transformer")
+    place.resolve(module)
+    return place
+
+
 @pytest.mark.parametrize(
     "below",
     [
         ps.group_by(len, ps.scan(lambda total, row: total + 1, 0)),
         ps.group_by(len, lambda _: ps.sliding(2, 1)),
         ps.group_by(len, ps.group_by(len, ps.take(1))),
+        resolved(ps.sliding(2, 1)),
     ],
 )
 def test_state_inside_a_module_is_refused_before_the_commit(landing, below):
     landing.arrive(1, 1)
     with pytest.raises(ps.CompositionError, match=r"(scan|sliding|take)\b.* inside another .*: accumulate\(fold, key"):
+        ps.run(ps.pipe(landing.source(), below, ps.drain()))
+    assert landing.commits == []
+
+
+def test_times_that_a_deferred_module_makes_are_refused_before_the_commit(landing):
+    landing.arrive(1, 1)
+    below = resolved(ps.pipe(ps.map_time(lambda _: 0), ps.stamp_epochs(2)))
+    with pytest.raises(ps.CompositionError, match=r"deferred, composed .* its own times .*nest=True"):
         ps.run(ps.pipe(landing.source(), below, ps.drain()))
     assert landing.commits == []
 
