@@ -185,7 +185,6 @@ class RowsSource(Kernel[Any], Outside):
         self._cursor = plan.cursor()
         self._shape = Shape(plan.as_)
         self._rest = Backlog()
-        self._opened = False
 
     @override
     async def acquire(self) -> None:
@@ -197,7 +196,6 @@ class RowsSource(Kernel[Any], Outside):
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(self._cursor.table.close)
             raise
-        self._opened = True
 
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
@@ -243,8 +241,7 @@ class RowsSource(Kernel[Any], Outside):
     @override
     async def release(self) -> None:
         self._rest = Backlog()
-        if self._opened:
-            await trio.to_thread.run_sync(self._cursor.table.close)
+        await trio.to_thread.run_sync(self._cursor.table.close)
 
     async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
         table = self._cursor.table

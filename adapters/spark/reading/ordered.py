@@ -6,7 +6,6 @@ protocol: its calls block, and are meant for a thread.
 """
 
 from bisect import bisect_left
-from collections import deque
 from contextlib import suppress
 from typing import Any, Final
 
@@ -146,7 +145,6 @@ class OrderedSource(Kernel[Any]):
         self._cutting = Cutting(as_, timed.names, timed.time, timed.jumbled)
         # Converting ten thousand rows takes time, and other tasks run in between.
         self._together = TOGETHER if as_ == "batches" and not timed.jumbled else 1
-        self._answers: deque[Batch[Any]] = deque()
         self._rest = Backlog()
         self._waiting = False
         self._doing = ""
@@ -162,19 +160,16 @@ class OrderedSource(Kernel[Any]):
     @override
     async def produce(self, limit: int) -> Batch[Any] | Done:
         while not self._rest:
-            if self._answers:
-                answer = self._answers.popleft()
-                if self._lateness is not None and (answer := self._lateness.admitted(answer)) is None:
-                    continue
-                self._rest.put(answer)
-                continue
             # If this wait is cancelled, the thread continues: `release` ends its call and waits for it.
             self._waiting = True
             answers = await in_thread(self._read)
             self._waiting, self._doing = False, ""
             if answers is None:
                 return DONE
-            self._answers.extend(answers)
+            for answer in answers:
+                admitted = answer if self._lateness is None else self._lateness.admitted(answer)
+                if admitted is not None:
+                    self._rest.put(admitted)
         batch = self._rest.take(limit)
         if self._lateness is not None:
             self._lateness.passed(batch.times[-1])
