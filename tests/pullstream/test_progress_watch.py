@@ -83,21 +83,16 @@ async def test_watch_ends_as_the_stream_does(raised, autojump_clock):
 
 
 async def test_asking_for_a_time_of_another_domain_is_an_error():
-    finish = trio.Event()
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, [1])
-        await finish.wait()
-
-    async with ps.pipe(source(), ps.drain()).open() as running:
+    source = ps.pushable(1)
+    source.push_nowait(1, time=1)
+    async with ps.pipe(source, ps.drain()).open() as running:
         why = r"'tuesday' \(str\) is not a time of this stream: it cannot be compared with 1 \(int\), a time at drain"
         with pytest.raises(timely.TimeDomainError, match=why):
             await running.progress.completed("tuesday")
         with pytest.raises(timely.TimeDomainError, match=why):
             running.progress.explain("tuesday")
         assert running.progress.frontier() == timely.Antichain([1])
-        finish.set()
+        source.end()
         await running.progress.completed(1)
 
 

@@ -8,6 +8,7 @@ import trio.testing
 
 import pullstream as ps
 from tests.pullstream.common import after, never
+from tests.pullstream.test_stalls_scenes import awaiting
 
 FAR = 987_654_321
 """A time that never comes; no path in a message has these digits."""
@@ -71,14 +72,10 @@ def test_run_takes_it(capsys):
 
 @pytest.mark.parametrize("beside", LOOKERS)
 async def test_a_stall_is_still_noticed(beside, autojump_clock):
-    @ps.sink
-    async def classic(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            await running.progress.completed(batch.time)
-
-    running = ps.pipe(slowly(1), classic()).open(beside=beside)
-    with pytest.raises(ps.StalledError, match="classic has not acknowledged a batch at 1") as caught:
-        async with running:
+    box = []
+    box.append(ps.pipe(slowly(1), awaiting(box)).open(beside=beside))
+    with pytest.raises(ps.StalledError, match="awaiting has not acknowledged a batch at 1") as caught:
+        async with box[0] as running:
             await running.result()
     assert "watched" not in str(caught.value)
     assert str(FAR) not in str(caught.value)

@@ -17,7 +17,8 @@ from adapters.display import display, task
 from pullstream.incremental import maintain
 from pullstream.timely import Product
 from tests.programs import printed
-from tests.pullstream.common import after
+from tests.pullstream.common import after, kept
+from tests.pullstream.test_stalls_scenes import awaiting
 
 rich_console = pytest.importorskip("rich.console")
 cell_len = pytest.importorskip("rich.cells").cell_len
@@ -279,18 +280,13 @@ async def test_a_failure_is_shown_with_its_time(autojump_clock):
 
 
 async def test_a_stall_is_shown_in_full(autojump_clock):
-    @ps.sink
-    async def classic(upstream, ctx):
-        async for batch in ctx.batches(upstream):
-            await running.progress.completed(batch.time)
-
-    paper = Paper()
-    running = ps.pipe(slowly(1), classic()).open(beside=display(console=paper.console))
+    box, paper = [], Paper()
+    box.append(ps.pipe(slowly(1), awaiting(box)).open(beside=display(console=paper.console)))
     with pytest.raises(ps.StalledError):
-        async with running:
+        async with box[0] as running:
             await running.result()
     assert paper.lines[0].startswith("stalled in 0:00:01 · at 1")
-    assert "classic has not acknowledged a batch at 1, and is the module that waits" in paper.written
+    assert "awaiting has not acknowledged a batch at 1, and is the module that waits" in paper.written
 
 
 async def test_an_abort_shows_stopped(autojump_clock):
@@ -329,12 +325,7 @@ async def test_skipped_values_have_a_column(autojump_clock):
 async def test_times_count_when_all_sinks_have_completed_them(autojump_clock):
     """The slower of two sinks counts, and each time counts once."""
 
-    @ps.sink
-    async def slower(upstream, ctx):
-        async for _ in ctx.batches(upstream):
-            await trio.sleep(2)
-
-    paper = await shown(ps.pipe(slowly(*range(10)), ps.tee(ps.collect(), slower())), every=6.1)
+    paper = await shown(ps.pipe(slowly(*range(10)), ps.tee(ps.collect(), kept([], pause=2))), every=6.1)
     assert "· 2 times done ·" in paper.lines[0]
     assert "· 10 times done ·" in next(line for line in paper.lines if line.startswith("finished"))
 

@@ -10,7 +10,7 @@ import trio
 import pullstream as ps
 from adapters.metrics import MetricsMissing, metrics
 from tests.programs import printed
-from tests.pullstream.common import after
+from tests.pullstream.common import after, script
 
 sdk = pytest.importorskip("opentelemetry.sdk.metrics")
 export = pytest.importorskip("opentelemetry.sdk.metrics.export")
@@ -67,13 +67,8 @@ def test_counters_are_exact_at_the_end(collector):
 
 
 async def test_blocked_times_are_shown_during_the_run(collector, autojump_clock):
-    @ps.source
-    async def clock(ctx):
-        for now in (10, 20):
-            yield ps.Batch(now, [now])
-            await trio.sleep(5)
-
-    held = ps.pipe(clock(), ps.sort_by_time(), ps.drain())
+    clock = script(ps.Batch(10, [10]), 5.0, ps.Batch(20, [20]), 5.0).named("clock")
+    held = ps.pipe(clock, ps.sort_by_time(), ps.drain())
     look = metrics(collector.meter, every=1, behind=lambda now: 30 - now)
 
     async with held.open(beside=look) as running:

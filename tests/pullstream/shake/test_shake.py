@@ -417,16 +417,10 @@ def test_another_trio_program_in_a_thread_is_not_simulated():
 def test_a_module_may_wake_its_consumer_late():
     """As in a real run, a module that waits for completions polls a generator, which wakes it."""
 
-    @ps.source
-    async def minutes(ctx):
-        for minute in range(2):
-            await trio.sleep(60)
-            yield minute
-
     def make():
-        return ps.pipe(minutes(), ps.count_by_key(), ps.collect())
+        return ps.pipe(script(60.0, 0, 60.0, 1), ps.count_by_key(), ps.collect())
 
-    normal, late = (Simulation(make, Choices(script=script)).run() for script in ({}, {("wake minutes", 0): 5}))
-    assert late.story() == ["minutes woke the module downstream 30 s late"]
+    normal, late = (Simulation(make, Choices(script=each)).run() for each in ({}, {("wake script", 0): 5}))
+    assert late.story() == ["script woke the module downstream 30 s late"]
     assert late.result == normal.result == [(0, 1), (1, 1)]
     assert late.moments[-1] == normal.moments[-1] + 30

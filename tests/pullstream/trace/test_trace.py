@@ -10,6 +10,7 @@ import trio
 import pullstream as ps
 from pullstream.trace import Trace, TraceError, judge
 from pullstream.trace.view import data_of
+from tests.pullstream.common import script
 from timely import TimeDomainError
 
 from .programs import PIPELINES, Decade, back, broken, days, per_time, refused, traced
@@ -138,20 +139,9 @@ def test_a_violation_is_in_the_trace():
 
 
 @ps.source
-async def backwards(ctx):
-    yield ps.Batch(1, ["a"])
-    yield ps.Batch(0, ["b"])
-
-
-@ps.source
 class Several(ps.authoring.Kernel):
     async def produce(self, limit):
         return ps.Batch(0, [1, 2])
-
-
-@ps.source
-async def nothing(ctx):
-    yield ps.Batch(0, [])
 
 
 @pytest.mark.parametrize(
@@ -159,8 +149,8 @@ async def nothing(ctx):
     [
         (ps.pipe(ps.values("ab", time=lambda _: 1), back()), "back", "R12", "answered at 0, but may not: it holds not"),
         (
-            backwards(),
-            "backwards",
+            script(ps.Batch(1, ["a"]), ps.Batch(0, ["b"])),
+            "script",
             "R12",
             "went back in time: it answered 'b', at 0, after promising that nothing before 1 would come.",
         ),
@@ -171,7 +161,7 @@ async def nothing(ctx):
             "mapped 0 to 0, but the later time 1 to -1. The function must be monotone",
         ),
         (Several(), "Several", "R2", "answered 2 values to an ask for one"),
-        (nothing(), "nothing", "R2", "yielded "),
+        (script(ps.Batch(0, [])), "script", "R2", "yielded "),
     ],
     ids=["back", "backwards", "map_time", "several", "yielded"],
 )

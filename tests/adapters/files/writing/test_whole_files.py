@@ -1,6 +1,7 @@
 """Files appear whole, when their time is complete, in every ending; failures are on the disk at once."""
 
 import json
+import math
 import os
 import threading
 
@@ -15,6 +16,7 @@ from pullstream.conformance import conformance
 from pullstream.modules.sinks import committer
 from tests.adapters.files.failing import STEPS, fail_disk
 from tests.programs import until
+from tests.pullstream.common import script
 from tests.sampling import amount
 
 from .kit import content, left_behind
@@ -47,17 +49,9 @@ def test_a_run_that_fails_at_its_second_time_logs_no_hint(tmp_path, caplog):
 @pytest.mark.parametrize("limit", [1, 4096])
 @pytest.mark.parametrize("ends", [KeyError, ps.errors.Abandoned])
 async def test_only_whole_files_are_left_after_an_error_or_abort(ends, limit, tmp_path, autojump_clock):
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(1, [1])
-        yield ps.Batch(2, [2])
-        await trio.sleep(1)
-        if ends is KeyError:
-            raise KeyError("unseen")
-        await trio.sleep_forever()
-
+    source = script(ps.Batch(1, [1]), ps.Batch(2, [2]), 1.0, KeyError("unseen") if ends is KeyError else math.inf)
     with pytest.raises(ends):
-        async with ps.pipe(source(), files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=limit) as running:
+        async with ps.pipe(source, files.write_jsonl(tmp_path / "{time}.jsonl")).open(limit=limit) as running:
             await running.progress.completed(1)
             if ends is ps.errors.Abandoned:
                 await running.abort()
@@ -143,16 +137,10 @@ async def test_a_failing_disk_ends_a_waiting_source(tmp_path, monkeypatch):
         raise OSError("the disk is gone")
 
     monkeypatch.setattr(Disk, "flush", flush)
-
-    @ps.source
-    async def source(ctx):
-        yield ps.Batch(0, ["a"])
-        ctx.advance(1)
-        await trio.sleep_forever()
-
+    source = script(ps.Batch(0, ["a"]), ps.Completed(1), math.inf)
     with trio.fail_after(10):
         with pytest.raises(OSError, match="the disk is gone"):
-            await ps.arun(ps.pipe(source(), files.write_text(tmp_path / "{time}.txt")))
+            await ps.arun(ps.pipe(source, files.write_text(tmp_path / "{time}.txt")))
     assert not list(tmp_path.glob("*.txt"))
 
 

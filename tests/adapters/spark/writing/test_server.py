@@ -33,6 +33,7 @@ from adapters.spark.writing.source_log import LogRefused, SourceLog, _lasting_na
 from pullstream.authoring import Lane
 from tests.adapters.spark.listening import listening
 from tests.adapters.spark.page import compare
+from tests.pullstream.common import script
 
 NUMBERS = StructType([StructField("n", LongType())])
 
@@ -496,12 +497,7 @@ def test_a_time_completes_when_spark_has_committed_it(server, served, query, off
     def complete(running):
         return trio.from_thread.run_sync(lambda: running.progress.frontier().elements, trio_token=server._token)
 
-    @ps.source
-    async def numbers(ctx):
-        for n in range(4):
-            yield ps.Batch(n, [n])
-
-    handle = served(numbers(), offsets=offsets)
+    handle = served(script(*(ps.Batch(n, [n]) for n in range(4))), offsets=offsets)
     with pytest.MonkeyPatch.context() as patch:
         opened = ps.Pipeline.open
 
