@@ -138,13 +138,6 @@ async def test_a_shielded_block_may_wait_for_the_result(autojump_clock):
                 assert await running.result() == [0, 1, 2, 3, 4]
 
 
-async def test_progress_before_opening_says_so():
-    running = ps.pipe(ps.values([1]), ps.collect()).open()
-
-    with pytest.raises(ps.PullstreamError, match="async with"):
-        running.progress.frontier()
-
-
 def test_a_source_is_not_notified():
     @ps.source
     async def asks(ctx):
@@ -195,15 +188,12 @@ def test_a_task_s_exception_fails_the_run(counting, probe):
     assert probe.balanced
 
 
-def test_the_second_is_not_lost():
+@pytest.mark.parametrize(("first", "rest"), [([fails], [ps.drain()]), ([], [ps.take(3), ps.collect()])])
+def test_a_failure_at_the_end_is_not_lost(first, rest):
+    """Also after another failure."""
     with pytest.raises(Unseen) as caught:
-        ps.run(ps.pipe(planted(fails, fails_at_the_end), ps.drain()))
-    assert any("at the end" in note for note in caught.value.__notes__)
-
-
-def test_a_task_that_fails_at_the_end():
-    with pytest.raises(Unseen, match="at the end"):
-        ps.run(ps.pipe(planted(fails_at_the_end), ps.take(3), ps.collect()))
+        ps.run(ps.pipe(planted(*first, fails_at_the_end), *rest))
+    assert any("at the end" in text for text in [str(caught.value), *caught.value.__notes__])
 
 
 async def test_a_block_is_notified():

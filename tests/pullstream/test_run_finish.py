@@ -85,10 +85,12 @@ async def test_waits_end_at_once(source, moment, found, autojump_clock):
 
 
 @pytest.mark.parametrize("stop", ["finish", "abort"])
-async def test_only_open_runs_can_be_stopped(stop):
+async def test_only_open_runs_can_be_stopped_and_have_progress(stop):
     running = ps.pipe(ps.values("ab"), ps.collect()).open()
     with pytest.raises(ps.PullstreamError, match="not open"):
         await getattr(running, stop)()
+    with pytest.raises(ps.PullstreamError, match="async with"):
+        running.progress.frontier()
     async with running:
         assert await running.result() == ["a", "b"]
 

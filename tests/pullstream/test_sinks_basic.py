@@ -78,15 +78,6 @@ def test_reduce_takes_a_fold(fold, of_all, of_none, limit):
         assert ps.run(ps.pipe(ps.empty(), ps.reduce(fold))) == of_none
 
 
-@pytest.mark.parametrize("sink", [ps.find(lambda n: n == 2), ps.pipe(ps.filter(lambda n: n == 2), ps.first())])
-def test_nothing_past_the_match_is_produced(sink, counting, probe):
-    ps.run(ps.pipe(counting(probe, 100), sink))
-
-    assert probe.asked == [1, 1, 1]
-    assert probe.reasons == [None]
-    assert probe.balanced
-
-
 def test_find_may_ask_for_more(counting, probe):
     ps.run(ps.pipe(counting(probe, 100), ps.find(lambda n: n == 9, limit=4)))
     assert probe.asked[0] == max(probe.asked) == 4

@@ -58,13 +58,18 @@ def test_skip_by_a_test_is_dropwhile(data, bound, limit):
     assert tested == data[: len(data) - len(expected) + bool(expected)]
 
 
-@pytest.mark.parametrize("last", [False, True])
-def test_nothing_past_the_match_is_produced(counting, probe, last, limit):
+@pytest.mark.parametrize(
+    ("modules", "result"),
+    [
+        *(((ps.take(lambda n: n != "3", last=last), ps.collect()), [*"0123"][: 3 + last]) for last in (False, True)),
+        ((ps.find(lambda n: n == "3"),), "3"),
+        ((ps.filter(lambda n: n == "3"), ps.first()), "3"),
+    ],
+    ids=str,
+)
+def test_nothing_past_the_match_is_produced(counting, probe, modules, result, limit):
     """With a test, take asks for one value at a time, however many it is asked for (R2), then aborts (R7)."""
-    result = ps.run(
-        ps.pipe(counting(probe, 99), ps.map(str), ps.take(lambda n: n != "3", last=last), ps.collect()), limit=limit
-    )
-    assert result == ["0", "1", "2", "3"][: 3 + last]
+    assert ps.run(ps.pipe(counting(probe, 99), ps.map(str), *modules), limit=limit) == result
     assert probe.asked == [1, 1, 1, 1]
     assert probe.reasons == [None]
     assert probe.balanced
@@ -145,18 +150,14 @@ async def test_on_end_is_called_once_in_every_ending(ending, edge, counting, pro
     assert [exc and str(exc) for exc in ends] == [ENDINGS[ending]]
 
 
-async def test_on_end_gets_a_failed_release_s_error(edge):
+@pytest.mark.parametrize("raises", [False, True])
+async def test_on_end_and_a_failed_release(raises, edge, counting, probe):
+    """It gets the error of a release that fails; if it raises, that is a release that fails."""
     ends = []
-    async with edge(ps.pipe(Leaky(), ps.tap(lambda _: None, on_end=ends.append))) as reader:
+    source, ended = (counting(probe, 9), raising) if raises else (Leaky(), ends.append)
+    async with edge(ps.pipe(source, ps.tap(lambda _: None, on_end=ended))) as reader:
         await reader.ask(1)
-        with pytest.raises(Unseen, match="release") as raised:
+        with pytest.raises(Unseen, match=None if raises else "release") as raised:
             await reader.abort()
-    assert ends == [raised.value]
-
-
-async def test_an_on_end_that_raises_is_a_failed_release(edge, counting, probe):
-    async with edge(ps.pipe(counting(probe, 9), ps.tap(lambda _: None, on_end=raising))) as reader:
-        await reader.ask(1)
-        with pytest.raises(Unseen):
-            await reader.abort()
-        assert probe.released == 1
+        assert probe.released == raises
+    assert ends == [raised.value] * (not raises)
