@@ -14,11 +14,11 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.interfaces import Finishing
 from pullstream.engine.nested.inner_inputs import Through
 from pullstream.engine.nested.inner_streams import consume_below, open_below
-from pullstream.engine.nested.inner_times import Unopened, follow_inner, inner_frontier, lasting_through
+from pullstream.engine.nested.inner_times import Inside, Unopened, follow_inner, inner_frontier
 from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.deadlock import Signal
-from pullstream.engine.traits import Lasting, Traits
+from pullstream.engine.traits import Traits
 from pullstream.errors import CompositionError, PullstreamError
 from pullstream.modules.handles.handle import Grip, Handle
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -33,7 +33,7 @@ class Later(Grip):
     def __init__(self, kind: type[Blueprint]) -> None:
         super().__init__(f"deferred {kind.kind}")
         self._kind = kind
-        self._lasting: Lasting | None = None
+        self._inside: Inside | None = None
 
     def settle(self, known: object) -> None:
         """Set the module or the failure; only one call is accepted."""
@@ -43,12 +43,12 @@ class Later(Grip):
             raise PullstreamError(f"{self}, is already resolved or failed: {self._known!r}")
         self._known = known
         if isinstance(known, Blueprint):
-            self._lasting = lasting_through(known)
+            self._inside = Inside(known)
         self.steer(self._notify)
 
     def lasting(self, number: int, time: Any) -> Iterable[Hashable]:
         """The trait `lasting` of the module. Before it is known, no time is complete downstream of its place."""
-        return [time] if self._lasting is None else self._lasting(number, time)
+        return [time] if self._inside is None else self._inside.lasting(number, time)
 
     def _notify(self) -> None:
         if self._waiting is not None:
