@@ -19,7 +19,7 @@ _ANYWHERE: Final = {
     "Context.events() missing": "write ctx.events(upstream)",
     "'Running' object has no": "the values go to the pipeline's sink; see help(ps.types.Running) for what a "
     "run has, such as running.progress",
-    "'_Holding' object": "write `with ctx.hold(time):`, without async and await",
+    "'Hold' object": "write `with ctx.hold(time):`, without async and await",
     "'Completed' object has no": "an event is a Batch or a Completed, which has only a time: tell them apart with "
     "`match event:`, `case ps.Batch(time, values):` and `case ps.Completed(time):`",
     "'Completed'": "a Completed is not a time: its time is event.time",

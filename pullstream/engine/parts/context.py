@@ -185,14 +185,14 @@ class SinkAccount(Account):
         self.limit = self.pace.next(*self.inputs)
 
 
-class Hold:
-    """The right to answer at a time and later, given by `Context.hold`."""
+class Hold(AbstractContextManager["Hold"]):
+    """The right to answer at a time and later, inside a `with` block; made by `Context.hold`."""
 
     def __init__(self, account: Account, time: Hashable) -> None:
         self._account = account
         self.time = time
-        self.over = False
-        """Whether the `with` block has ended."""
+        self.over: bool | None = None
+        """Whether the `with` block has ended; None before it begins."""
 
     def downgrade(self, time: Hashable) -> None:
         """Keep the right only from `time` on, so that everything before it may complete.
@@ -200,7 +200,7 @@ class Hold:
         Raises:
             CapabilityError: `time` is neither the held time nor later, or the `with` block has ended.
         """
-        if self.over:
+        if self.over is not False:
             raise CapabilityError(
                 f"{self._account.location}, no longer holds {self.time!r}: its `with` block has ended. Downgrade a "
                 f"hold inside its block",
@@ -214,36 +214,27 @@ class Hold:
         self._account.drop(self.time)
         self.time = time
 
-
-class _Holding(AbstractContextManager[Hold]):
-    """The context manager behind `Context.hold`. It holds once entered, and logs a warning if it never is."""
-
-    def __init__(self, account: Account, time: Hashable) -> None:
-        self._account = account
-        self._held = Hold(account, time)
-        self._entered = False
-
     @override
-    def __enter__(self) -> Hold:
-        self._entered = True
-        self._account.take(self._held.time)
-        return self._held
+    def __enter__(self) -> Self:
+        self.over = False
+        self._account.take(self.time)
+        return self
 
     @override
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self._held.over = True
+        self.over = True
         if kind is None:
-            self._account.drop(self._held.time)
+            self._account.drop(self.time)
         else:
             # The work at this time was not done, and that must not look like completion.
-            self._account.left_holds.append(self._held.time)
+            self._account.left_holds.append(self.time)
 
     def __del__(self) -> None:
-        if not self._entered:
+        if self.over is None:
             LOG.warning(
                 "%s, called ctx.hold(%r), which holds nothing by itself: `with ctx.hold(time):` does",
                 self._account.location,
-                self._held.time,
+                self.time,
             )
 
 
@@ -277,7 +268,7 @@ class Context:
         Raises:
             CapabilityError: no hold and no current batch gives the right to `time`.
         """
-        return _Holding(self._account, time)
+        return Hold(self._account, time)
 
     def notify_at(self, time: Hashable) -> None:
         """Request a `Completed(time)` among the `events`, and hold the right to answer at `time` until it is handled.
