@@ -17,6 +17,7 @@ from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.asking import Answer, Askers
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.run import Scope
+from pullstream.engine.runtime.deadlock import Signal
 from pullstream.engine.sidecar.location import Location
 from pullstream.engine.sidecar.minima import Minima
 from pullstream.engine.sidecar.waiting import Requests, completion, least
@@ -67,9 +68,8 @@ class Eventful:
         """The number of values to ask for, if the last poll found that they have to be waited for."""
         self._outstanding = 0
         """The limit of an ask that upstream answers by waking this module; 0 while there is none."""
-        self._wake = scope.run.signal()
-        self._waiting = False
-        """Whether it waits for the next event."""
+        self._wake: Signal | None = None
+        """Ends the wait for the next event; None while there is no wait."""
         self._asked = False
         """Whether upstream has woken the module for an ask that is not answered yet."""
         self._fronts: Sequence[Any] | None = None
@@ -210,22 +210,22 @@ class Eventful:
 
     async def wait(self, *, deadline: float = inf) -> None:
         """Wait until upstream has answered, a requested time is complete, or the deadline has passed."""
-        self._wake = self._scope.run.signal()
         requests = self.requests
         watches = [completion(self._location, self._places, time, before=requests[time]) for time in requests.first]
-        self._waiting = True
+        self._wake = self._scope.run.signal()
         try:
             await self._scope.sidecar.until(watches, self._wake, deadline=deadline)
         finally:
-            self._waiting = False
+            self._wake = None
 
     def fail(self, failure: BaseException) -> None:
         """Make the module's own failure an event, after the completions that come before it."""
         self._slot = failure
 
     def wake(self) -> None:
-        """End the wait."""
-        self._wake.set()
+        """End the wait, if there is one."""
+        if self._wake is not None:
+            self._wake.set()
 
     # ----
 
@@ -242,7 +242,7 @@ class Eventful:
         return [time for time in times if self._is_past(time, self.requests[time])]
 
     def _answerable(self, lane: Lane[Any]) -> None:
-        if self._waiting:
+        if self._wake is not None:
             # The answer tells what is complete, without reading the frontier.
             self._moved, self._asked = False, True
             self._wake.set()
@@ -254,7 +254,7 @@ class Eventful:
         if self.pace is not None:
             self.pace.took()
         self._slot, self._outstanding, self._asked = answer, 0, False
-        self._wake.set()
+        self.wake()
 
     def _polled(self, limit: int) -> Answer | Unanswered:
         """Ask upstream, if it can answer in this step."""

@@ -4,7 +4,7 @@ A lane, a sidecar and a task cost far more than what most modules do with a valu
 so a key costs no more than its state.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence, Sized
+from collections.abc import Callable, Hashable, Sequence, Sized
 from copy import copy
 from itertools import groupby
 from sys import maxsize
@@ -97,7 +97,9 @@ class InlineRow:
         self, members: Sequence[tuple[Member, Module]], place: Place, give: Callable[[Hashable, Sequence[Any]], None]
     ) -> None:
         self._members = [member for member, _ in members]
-        self._modules = [module for _, module in members]
+        self._notified = [(number, each) for number, each in enumerate(self._members) if isinstance(each, Notified)]
+        """The members that are notified of completions, with their numbers."""
+        self._made = members
         self._place = place
         self._give = give
         self._at = 0
@@ -120,46 +122,40 @@ class InlineRow:
 
     def waits(self, time: Hashable) -> bool:
         """Whether a member must be notified when a time is complete."""
-        return any(time in member.requests for member in self._notified())
+        return any(time in member.requests for _, member in self._notified)
 
     def complete(self, time: Hashable) -> None:
         """Notify the members that requested the completion of a time."""
-        for number, member in enumerate(self._members):
-            if isinstance(member, Notified) and time in member.requests:
+        for number, member in self._notified:
+            if time in member.requests:
                 self._complete(number, member, time)
 
     def finish(self, start: int = 0) -> None:
         """End after the results that the members from number `start` on still keep."""
         self.over, self._first = True, start
-        for number in range(start, len(self._members)):
-            member = self._members[number]
-            if isinstance(member, Notified):
-                while member.requests:
-                    self._complete(number, member, least(member.requests.first))
+        for number, member in self._notified:
+            while number >= start and member.requests:
+                self._complete(number, member, least(member.requests.first))
 
     def forget(self, time: Hashable) -> None:
         """Withdraw the requests of the members at a time, and their holds."""
-        for member in self._notified():
+        for _, member in self._notified:
             if time in member.requests:
                 member.forget(time)
 
     def fail(self) -> None:
         """Emit the results that are already final, when the stream has failed upstream."""
-        for number, member in enumerate(self._members):
-            if isinstance(member, Notified):
-                self._at = number
-                member.failed()
-                self._drain(number, member)
+        for number, member in self._notified:
+            self._at = number
+            member.failed()
+            self._drain(number, member)
 
     def culprit(self) -> str:
         """Return the member that worked last, for messages."""
-        module = self._modules[self._at]
-        return self._members[self._at].culprit() or f"{module}, composed at {module.site}"
+        member, module = self._made[self._at]
+        return member.culprit() or f"{module}, composed at {module.site}"
 
     # ----
-
-    def _notified(self) -> Iterator[Notified]:
-        return (member for member in self._members if isinstance(member, Notified))
 
     def _pass(self, number: int, time: Hashable, values: Sequence[Any]) -> None:
         """Pass values to a member, and its results to the members downstream."""
@@ -219,8 +215,8 @@ class InlineRow:
 
     def _end(self, number: int) -> None:
         """End the row at a member that has enough: release the members upstream, and finish those downstream."""
-        for member in self._members[:number]:
-            if isinstance(member, Notified):
+        for before, member in self._notified:
+            if before < number:
                 for time in list(member.requests):
                     member.forget(time)
         self.finish(number + 1)
