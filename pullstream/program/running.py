@@ -119,7 +119,7 @@ class Running(Generic[R]):
         self._abandoned = False
         self._warned = False
         """Whether a warning has said that the run waits for a handle."""
-        self._spared = Spared()
+        self._spared: Spared | None = None
         """The Ctrl-C handler in front of the program's own, unless `run` has put one there."""
         self._own_interrupts: Interrupts | None = None
         """The handler of `abort_on_interrupt`, in front of that."""
@@ -324,7 +324,7 @@ class Running(Generic[R]):
         self._entered = True
         try:
             if self._interrupts is None:
-                self._spared.__enter__()
+                self._spared = Spared().__enter__()
             await self._start()
         except BaseException as exc:
             self._run.halt()
@@ -365,7 +365,8 @@ class Running(Generic[R]):
                 self._own_interrupts.reported = self._abandoned
                 self._own_interrupts.__exit__(None, outcome, None)
         finally:
-            self._spared.__exit__(None, outcome, None)
+            if self._spared is not None:
+                self._spared.__exit__(None, outcome, None)
 
     async def _start(self) -> None:
         """Place the modules in their run, and start the sinks beside the block."""

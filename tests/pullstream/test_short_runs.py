@@ -19,7 +19,7 @@ import pullstream as ps
 from tests.programs import ROOT, printed
 from tests.size import WALKS, walk
 
-OBJECTS = {13: 130, 14: 155}.get(sys.version_info.minor, 124)
+OBJECTS = {13: 130, 14: 155}.get(sys.version_info.minor, 120)
 """The objects that the garbage collector tracks for one open run of five modules; some thirty belong to trio, for
 the tasks of the run and of its opener."""
 
@@ -28,7 +28,7 @@ RUNS = 20
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [("values, map, collect", (37, 210, 353)), ("notify_at, completion, yield", (40, 303, 827))],
+    [("values, map, collect", (37, 208, 347)), ("notify_at, completion, yield", (40, 301, 817))],
 )
 def test_calls_of_a_short_run(path, most, no_clocks):
     """Files, functions and calls. Trio chooses at random which of two tasks goes first, so this takes the best of 20.

@@ -107,7 +107,6 @@ class Edge(EdgeRequests, Generic[T]):
     _memory: Memory | None = None
 
     def __init__(self, module: Behaviour[T], scope: Scope, location: Location, inputs: "list[Any]") -> None:
-        super().__init__()
         self.module = module
         self.scope, self.run = scope, scope.run
         self.location = location
@@ -375,7 +374,7 @@ class Edge(EdgeRequests, Generic[T]):
             return await self.confirm()
         if not self._at_rest:
             ticket = trio.Event()
-            self._queue.append(ticket)
+            self._enqueue(ticket)
             await self._confirmed(ticket)
         if self._replaced is not None and self._release_failure is not None:
             raise self._release_failure
@@ -389,7 +388,7 @@ class Edge(EdgeRequests, Generic[T]):
                 self.location.withdraw_frozen()
         elif self.busy:
             self._confirmation = trio.Event()
-            self._queue.append(self._confirmation)
+            self._enqueue(self._confirmation)
         return first
 
     async def confirm(self) -> Done:
@@ -522,7 +521,7 @@ class Edge(EdgeRequests, Generic[T]):
         if self._at_rest:
             return False
         ticket = self.run.signal()
-        self._queue.append(ticket)
+        self._enqueue(ticket)
         try:
             await self._answerable(ticket)
             if self.state is OPEN:

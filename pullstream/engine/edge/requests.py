@@ -27,6 +27,9 @@ from pullstream.protocol import TRANSITIONS, Event, State
 OPEN: Final = State.OPEN
 CLOSING: Final = State.CLOSING
 
+NOBODY: Final = deque["Ticket"](maxlen=0)
+"""The queue at most edges, where no request ever waits."""
+
 
 class Ticket(Protocol):
     """The ticket of a request that waits for its turn."""
@@ -69,9 +72,7 @@ class EdgeRequests:
     """Whether the code under way did not return in time; its ask has lost the turn, and queues like a new one."""
     _replaced: BaseException | None = None
     """The failure that a termination from downstream replaced before any ask was answered with it."""
-
-    def __init__(self) -> None:
-        self._queue: deque[Ticket] = deque()
+    _queue = NOBODY
 
     @property
     def over(self) -> bool:
@@ -84,6 +85,12 @@ class EdgeRequests:
         return self.over and not self.busy
 
     # ---- turns
+
+    def _enqueue(self, ticket: Ticket) -> None:
+        """Queue a request for its turn, behind earlier ones."""
+        if self._queue is NOBODY:
+            self._queue = deque()
+        self._queue.append(ticket)
 
     def _answered(self) -> None:
         """Take the turn back from an answered request; the next in the queue gets it at once, so none overtakes (R1).
@@ -100,7 +107,8 @@ class EdgeRequests:
         Its module's code has returned.
         """
         self.busy = self.working = False
-        self._queue.appendleft(ticket)
+        self._enqueue(ticket)
+        self._queue.rotate()
         if self.left is not None:
             self.left.set()
             self.left = None
