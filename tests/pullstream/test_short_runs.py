@@ -28,7 +28,7 @@ RUNS = 20
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [("values, map, collect", (37, 208, 347)), ("notify_at, completion, yield", (40, 301, 817))],
+    [("values, map, collect", (36, 200, 336)), ("notify_at, completion, yield", (39, 296, 806))],
 )
 def test_calls_of_a_short_run(path, most, no_clocks):
     """Files, functions and calls. Trio chooses at random which of two tasks goes first, so this takes the best of 20.

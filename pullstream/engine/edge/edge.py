@@ -18,6 +18,7 @@ turn to a waiting abort, the ask has returned to its asker before the abort is c
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence, Sized
 from contextlib import nullcontext
+from operator import attrgetter
 from typing import Any, Final, Generic
 
 import trio
@@ -53,6 +54,8 @@ from pullstream.protocol import DONE, WAIT, Batch, Done, Event, State, Unanswere
 from pullstream.resuming.memory import Memory
 
 OPEN: Final = State.OPEN
+
+_OVER: Final = attrgetter("over")
 
 AT_ONCE: Final = nullcontext()
 """The scope of code that waits for nothing."""
@@ -301,8 +304,7 @@ class Edge(EdgeRequests, Generic[T]):
         if self._outcome is not DONE or not self.ends_at_once():
             return WAIT
         self.busy = self.working = True
-        # Either every input is over, or there is only one.
-        without_waiting(self._conclude(None, released=not self.inputs or self.inputs[0].over))
+        without_waiting(self._conclude(None))
         return WAIT if self.failure is not None else self._terminal()
 
     def wakes(self, wake: Callable[[], object]) -> bool:
@@ -482,10 +484,10 @@ class Edge(EdgeRequests, Generic[T]):
         if self.observer is not None and self.acquired:
             self.observer.acquired()
 
-    async def _conclude(self, exc: BaseException | None, *, released: bool = False) -> None:
+    async def _conclude(self, exc: BaseException | None) -> None:
         """Answer an ask that has no batch: its module ended (R7), code raised (R8), or the ask was cancelled (R10).
 
-        If another request ended the edge meanwhile, that ending is the answer. `released` is as in `_end_by`.
+        If another request ended the edge meanwhile, that ending is the answer.
         """
         failure = None if exc is None else failure_in(exc)
         cancelled = exc is not None and failure is None
@@ -500,8 +502,11 @@ class Edge(EdgeRequests, Generic[T]):
                     self.working = False
                     if cancelled:
                         self._end_cancelled()
+                    elif failure is None:
+                        released = self._at_once and not (self.waits or self.beyond) and all(map(_OVER, self.inputs))
+                        self._end_by(Event.END, released=released)
                     else:
-                        self._end_by(Event.END if failure is None else Event.FAIL, failure, released=released)
+                        self._end_by(Event.FAIL, failure)
                     await self._carry_out()
                     cancelled = cancelled and self.failure is None
                 else:
@@ -582,7 +587,8 @@ class Edge(EdgeRequests, Generic[T]):
 
         Stamps of values that might still have left here are frozen in this same step, before anything upstream
         withdraws its own. Otherwise the ending, or a failed release upstream, would look like completion downstream.
-        With `released`, nothing upstream is left to withdraw, so nothing is frozen.
+        With `released`, nothing upstream is left to withdraw, and the ending is carried out in this step: nothing needs
+        to be frozen.
         """
         first = self._accept(event, failure, below=below)
         if first and not released:
@@ -631,11 +637,9 @@ class Edge(EdgeRequests, Generic[T]):
     def _dismisses_at_once(self) -> bool:
         """Whether everything upstream can end without waiting."""
         inputs = self.inputs
-        if self.beyond or not inputs:
-            return not self.beyond
-        if self.plain and len(inputs) == 1:
-            return inputs[0].over or inputs[0].edge.ends_at_once()
-        return all(end.over for end in inputs)
+        if self.plain and len(inputs) == 1 and not inputs[0].over:
+            return inputs[0].edge.ends_at_once()
+        return not self.beyond and all(map(_OVER, inputs))
 
     def ends_at_once(self) -> bool:
         """Whether an ending here needs no waiting, here or upstream."""

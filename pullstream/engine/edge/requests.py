@@ -27,9 +27,6 @@ from pullstream.protocol import TRANSITIONS, Event, State
 OPEN: Final = State.OPEN
 CLOSING: Final = State.CLOSING
 
-NOBODY: Final = deque["Ticket"](maxlen=0)
-"""The queue at most edges, where no request ever waits."""
-
 
 class Ticket(Protocol):
     """The ticket of a request that waits for its turn."""
@@ -41,6 +38,10 @@ class Ticket(Protocol):
     def is_set(self) -> bool:
         """Whether the request has its turn."""
         ...
+
+
+NOBODY: Final[deque[Ticket]] = deque(maxlen=0)
+"""The queue at most edges, where no request ever waits."""
 
 
 class EdgeRequests:
@@ -72,7 +73,7 @@ class EdgeRequests:
     """Whether the code under way did not return in time; its ask has lost the turn, and queues like a new one."""
     _replaced: BaseException | None = None
     """The failure that a termination from downstream replaced before any ask was answered with it."""
-    _queue = NOBODY
+    _queue: deque[Ticket] = NOBODY
 
     @property
     def over(self) -> bool:
