@@ -1,11 +1,12 @@
 """Columns of a user's DataFrame, as given to from_dataframe and on_executors."""
 
+import reprlib
 from collections.abc import Collection
 from importlib import import_module
 from typing import Any, Final
 
 from ..arrow import first_line
-from .errors import Refusal, no_frame
+from .errors import Refusal
 from .failures import unlogged
 from .reading.jobs import STOPPED, is_alive, is_connect
 from .types import Column, DataFrame, StructField, pyspark
@@ -17,7 +18,12 @@ TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smal
 def check_frame(refusal: Refusal, df: Any, wanted: str = "a Spark DataFrame") -> None:
     """Refuse anything but a DataFrame of a running session with columns that PyArrow supports."""
     if not isinstance(df, pyspark.sql.DataFrame):
-        raise refusal(no_frame(wanted, df))
+        kind = type(df)
+        home = kind.__module__.partition(".")[0]
+        # Tables are named, not shown.
+        got = f"{reprlib.repr(df)} ({kind.__name__})" if home == "builtins" else f"a {home}.{kind.__name__}"
+        hint = "; session.createDataFrame(frame) converts it" if home in {"pandas", "pyarrow"} else ""
+        raise refusal(f"needs {wanted}, but got {got}{hint}")
     if not is_alive(df.sparkSession):
         raise refusal(f"got a DataFrame, but {STOPPED}")
     kinds = {field.name: field.dataType.simpleString() for field in df.schema}

@@ -1,6 +1,5 @@
 """Errors between the toolkit and Spark, each with its own name, and refusals of DataFrames and their options."""
 
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -68,13 +67,3 @@ def distinct(refusal: Refusal, names: Sequence[str]) -> None:
     doubled = sorted({*duplicates_everseen(names)})
     if doubled:
         raise refusal(f"needs distinct column names, and has several columns named {', '.join(doubled)}")
-
-
-def no_frame(wanted: str, value: object) -> str:
-    """The refusal of a value that is not a Spark DataFrame; tables are named, not shown."""
-    kind = type(value)
-    home = kind.__module__.partition(".")[0]
-    if home == "builtins":
-        return f"needs {wanted}, but got {reprlib.repr(value)} ({kind.__name__})"
-    hint = "; session.createDataFrame(frame) converts it" if home in {"pandas", "pyarrow"} else ""
-    return f"needs {wanted}, but got a {home}.{kind.__name__}{hint}"

@@ -13,7 +13,7 @@ from ..errors import JavaEnded, JobCancelled, ShuffleRerunError, SparkJobError
 from ..failures import job_error, unlogged
 from ..types import DataFrame, SparkContext, SparkSession, pyspark
 from .arrow_rdd import job_numbers
-from .reruns import changed, refused
+from .reruns import REFUSED, changed
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def failed(session: "SparkSession", exc: BaseException) -> SparkJobError | Shuff
     if over(session):
         return SparkJobError(f"Spark could not do the job: {STOPPED}", str(exc))
     error = job_error(exc)
-    return changed("has placed rows elsewhere, as Spark itself reports") if refused(str(error)) else error
+    return changed("has placed rows elsewhere, as Spark itself reports") if REFUSED.search(str(error)) else error
 
 
 class Jobs:

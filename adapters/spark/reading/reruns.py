@@ -23,7 +23,7 @@ from .arrow_rdd import map_stages
 PATIENCE: Final = 10.0
 """The seconds in which Spark's record, which is written asynchronously, must show the end of a job."""
 
-_REFUSED: Final = re.compile(r"aborted due to stage failure: (?!Task )[^\n]*(?:indeterminate|roll(?:ing )?back)")
+REFUSED: Final = re.compile(r"aborted due to stage failure: (?!Task )[^\n]*(?:indeterminate|roll(?:ing )?back)")
 """Spark's message for a job that has begun to read a shuffle whose map tasks then placed rows elsewhere."""
 
 
@@ -51,11 +51,6 @@ class Reruns:
             new = ran - self._known
             self._known |= new
             self.due = self.due or bool(new)
-
-
-def refused(message: str) -> bool:
-    """Whether a message says that Spark itself detected, within one job, that a shuffle placed rows elsewhere."""
-    return _REFUSED.search(message) is not None
 
 
 def changed(what: str) -> ShuffleRerunError:
