@@ -142,11 +142,11 @@ def without_cancelled(
     return None if isinstance(exc, cancelled) else exc
 
 
-def one_of(cancelled: BaseException) -> BaseException:
-    """Return a cancellation itself or, from a group of nothing but cancellations, the first."""
-    while isinstance(cancelled, BaseExceptionGroup):
-        cancelled = cast("BaseExceptionGroup[BaseException]", cancelled).exceptions[0]
-    return cancelled
+def one_of(exc: BaseException) -> BaseException:
+    """Return an exception itself or, from a group, the first exception in it."""
+    while isinstance(exc, BaseExceptionGroup):
+        exc = cast("BaseExceptionGroup[BaseException]", exc).exceptions[0]
+    return exc
 
 
 def failure_in(exc: BaseException) -> BaseException | None:

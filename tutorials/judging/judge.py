@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pullstream.errors import one_of
 from pullstream.trace import Trace, traced_runs
 from tutorials.exercises import Exercise
 from tutorials.judging.answer import Answer, Unjudgeable
-from tutorials.judging.module import alone, as_wrong, told_simply
+from tutorials.judging.module import as_wrong, told_simply
 from tutorials.judging.steps import step_of
 from tutorials.judging.verdict import Verdict, Wrong
 
@@ -31,7 +32,7 @@ def judged(exercise: Exercise, file: Path, seeds: int = 1, trace: Path | None = 
     except Unjudgeable as exc:
         return verdict(2, line=exc.line, happened=str(exc))
     except Exception as exc:  # noqa: BLE001 - the answer has raised it
-        failure = alone(exc)
+        failure = one_of(exc)
         wrong = as_wrong(failure)
         line = wrong.line
         if answer is not None and line is None:

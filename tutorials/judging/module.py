@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from textwrap import dedent
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import attrs
 import trio
@@ -14,6 +14,7 @@ import pullstream as ps
 from pullstream.blueprint import Site
 from pullstream.checker import Violation
 from pullstream.conformance import Finding, Subject, conformance
+from pullstream.errors import one_of
 from tutorials.judging.steps import completion_of, first_difference, value_at
 from tutorials.judging.verdict import Wrong
 
@@ -175,14 +176,7 @@ def _or_wrong(make: Callable[[], ps.Source[Any]], times: tuple[Any, ...], limit:
     try:
         return seen(make(), times, limit)
     except BaseExceptionGroup as group:
-        raise alone(group) from None
-
-
-def alone(exc: BaseException) -> BaseException:
-    """Return the first exception of a group that is not a group itself."""
-    while isinstance(exc, BaseExceptionGroup):
-        exc = cast("BaseExceptionGroup[BaseException]", exc).exceptions[0]
-    return exc
+        raise one_of(group) from None
 
 
 def _shown(run: Seen) -> str:

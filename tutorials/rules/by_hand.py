@@ -1,7 +1,7 @@
 """Hand-written readers and requests that keep or break the rules of a single edge (R1 to R5, R9)."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import trio
@@ -10,6 +10,7 @@ from typing_extensions import override
 
 import pullstream as ps
 from pullstream.checker import Violation, WatchedReader, watch
+from pullstream.errors import one_of
 from pullstream.history.events import Batched, Seen
 from pullstream.trace.drawing.edge import draw_messages
 from pullstream.trace.drawing.messages import Message, worded
@@ -213,8 +214,6 @@ def _content(about: object) -> list[Any]:
 
 
 def _violation(exc: BaseException) -> Violation:
-    found: BaseException = exc
-    while isinstance(found, BaseExceptionGroup):
-        found = cast("BaseExceptionGroup[BaseException]", found).exceptions[0]
+    found = one_of(exc)
     assert isinstance(found, Violation)
     return found

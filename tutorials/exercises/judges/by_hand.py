@@ -6,8 +6,9 @@ import trio
 
 import pullstream as ps
 from pullstream.checker import watch
+from pullstream.errors import one_of
 from tutorials.judging import Wrong
-from tutorials.judging.module import alone, on_virtual_clock
+from tutorials.judging.module import on_virtual_clock
 
 HINTS = {
     "": (
@@ -121,7 +122,7 @@ def judge(answer, seeds):
         try:
             on_virtual_clock(_scene, words, scene, fails)
         except BaseExceptionGroup as group:
-            raise alone(group) from None
+            raise one_of(group) from None
     for name, arguments, rule in (("ack", (), "R11"), ("abort_nowait", (), "R6"), ("error_nowait", (OSError(),), "R6")):
         above = Noted()
         getattr(words(above), name)(*arguments)
