@@ -11,7 +11,7 @@ import trio
 from pullstream.blueprint import Blueprint, Module, Site
 from pullstream.engine.edge.kernel import STEPS, Kernel, install, traits_of
 from pullstream.engine.edge.lane import failures_of, first_lane
-from pullstream.engine.keeping import Keeping
+from pullstream.engine.keeping import StateSaver
 from pullstream.engine.parts.context import Context, SinkAccount
 from pullstream.engine.parts.fused import Segment, Stage
 from pullstream.engine.run import Scope
@@ -162,10 +162,9 @@ class Consumer:
         """Run the sink to its end. However it ends, its stream has ended when this returns (R8, R10)."""
         self.location.begin(sink=True)
         self._reader.hand_over(trio.lowlevel.current_task())
-        keeping = self._sidecar.keeping
-        exhausted = keeping.finished(self.location)
-        if exhausted is not None:
-            return await self._finished_before(keeping, exhausted=exhausted)
+        saving = self._sidecar.keeping.saving
+        if saving is not None and (exhausted := saving.finished(self.location)) is not None:
+            return await self._finished_before(saving, exhausted=exhausted)
         try:
             try:
                 result = await self._body(self._reader, Context(self._account))
@@ -196,11 +195,12 @@ class Consumer:
             raise
         finally:
             self._reader.asker = None
-        keeping.finishes(self.location, result, exhausted=exhausted)
+        if saving is not None:
+            saving.finishes(self.location, result, exhausted=exhausted)
         self.location.complete()
         return result
 
-    async def _finished_before(self, keeping: Keeping, *, exhausted: bool) -> Any:
+    async def _finished_before(self, saving: StateSaver, *, exhausted: bool) -> Any:
         """The sink's result from an earlier run. Values that it left unread then stay unread."""
         try:
             while exhausted and await self._reader.ask(self._account.limit) is not DONE:
@@ -213,7 +213,7 @@ class Consumer:
             raise
         await self._reader.abort()
         self.location.complete()
-        return keeping.result(self.location)
+        return saving.result(self.location)
 
 
 async def consume_all(consumers: Sequence[Consuming]) -> list[Any]:

@@ -42,15 +42,21 @@ class StateSaver(ABC):
         """Note that a sink has ended, and that all its effects are done."""
 
 
-class Keeping(StateSaver):
+class Keeping(ABC):
     """The state that a stream keeps for later runs, and has from earlier ones."""
 
-    saves: bool
+    saving: StateSaver | None = None
+    """The place that saves it; None without a journal, and in a stream inside a module."""
+    saves: bool = False
     """Whether a journal saves the memory of modules."""
     starts_afresh: bool
     """Whether, with a journal, this stream starts afresh in each run: it must give the same results again."""
 
     # ---- what modules keep
+
+    @abstractmethod
+    def memory(self, location: Any) -> Memory:
+        """The memory of a module, or an error if it could not be saved."""
 
     @abstractmethod
     def placed(self, location: Any, module: object) -> None:

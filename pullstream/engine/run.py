@@ -131,7 +131,8 @@ class Run:
     def finish(self) -> None:
         """Make every source end by itself; sources opened from now on are empty."""
         self.finishing = True
-        self.scope.keeping.stop()
+        if (saving := self.scope.keeping.saving) is not None:
+            saving.stop()
         for source in list(self.sources):
             source.finish()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from typing_extensions import override
 
@@ -24,9 +24,6 @@ class StreamKeeping(Keeping):
 
     def __init__(self, sidecar: Sidecar, outer: Keeping | None, *, fed: bool) -> None:
         self._sidecar = sidecar
-        self._saving: StateSaver | None = None
-        """The place to save it; None without a journal, and in a stream inside a module."""
-        self.saves = False
         self.resumable: list[Resumable] = []
         """Modules that must restore, before this run begins, what they kept in an earlier one."""
         # A stream that is fed continues from one time to the next. Any other starts afresh, with the value that it is
@@ -48,7 +45,7 @@ class StreamKeeping(Keeping):
 
     def save_in(self, saving: StateSaver) -> None:
         """Save the stream's state from now on."""
-        self._saving, self.saves = saving, True
+        self.saving, self.saves = saving, True
 
     # ---- what modules keep
 
@@ -83,7 +80,7 @@ class StreamKeeping(Keeping):
     def memory(self, location: Location) -> Memory:
         if self.loses:
             self._refuse(str(location))
-        return Memory(location) if self._saving is None else self._saving.memory(location)
+        return Memory(location) if self.saving is None else self.saving.memory(location)
 
     def _refuse(self, who: str) -> NoReturn:
         raise JournalError(
@@ -98,10 +95,6 @@ class StreamKeeping(Keeping):
     def consequences(self) -> Consequences:
         """The paths from every place to the sinks."""
         return Consequences(self._sidecar.locations, self._sidecar.sinks)
-
-    @override
-    def done(self, location: Location, time: Hashable) -> bool:
-        return self._saving is not None and self._saving.done(location, time)
 
     @override
     def fulfilled(self, location: Location, time: Hashable) -> bool:
@@ -119,8 +112,8 @@ class StreamKeeping(Keeping):
             )
         await sidecar.until([fulfilment(location, time, self.consequences, check)])
         if self.fulfilled(location, time):
-            if self._saving is not None:
-                await self._saving.until_recorded(location, time)
+            if self.saving is not None:
+                await self.saving.until_recorded(location, time)
             return
         for sink in sidecar.sinks:
             if sink.failure is not None:
@@ -138,27 +131,6 @@ class StreamKeeping(Keeping):
     @override
     def strangers(self, location: Location, time: Hashable) -> Sequence[Location]:
         return self.consequences.strangers(location, time)
-
-    # ---- sinks, and the end
-
-    @override
-    def stop(self) -> None:
-        if self._saving is not None:
-            self._saving.stop()
-
-    @override
-    def finished(self, location: Location) -> bool | None:
-        return None if self._saving is None else self._saving.finished(location)
-
-    @override
-    def result(self, location: Location) -> Any:
-        assert self._saving is not None
-        return self._saving.result(location)
-
-    @override
-    def finishes(self, location: Location, result: object, *, exhausted: bool) -> None:
-        if self._saving is not None:
-            self._saving.finishes(location, result, exhausted=exhausted)
 
 
 def idle_run() -> Run:

@@ -518,7 +518,8 @@ class Location(Metered):
 
         Answers at such a time are dropped: a source may skip the work. False without a journal.
         """
-        return self._counts.keeping.done(self, time)
+        saving = self._counts.keeping.saving
+        return saving is not None and saving.done(self, time)
 
     def fulfilled(self, time: Hashable) -> bool:
         """Whether everything that `time` at this output leads to is complete at the outputs of all sinks.
