@@ -99,8 +99,9 @@ class SideBySide(Asking[Any], Generic[S]):
             if self.outer.used > used:
                 self.outer.settle()
             self.ask_due()
-            self.ask_streams(self._to_ask, limit)
-            self._to_ask.clear()
+            if self._to_ask:
+                self.ask_streams(self._to_ask, limit)
+                self._to_ask.clear()
             if not (self.outer or self.outer.known) and (wanted := self.wanted(limit)):
                 self.ask_input(self.upstream, wanted)
         if (answer := self.backlog.answer(limit)) is not None:

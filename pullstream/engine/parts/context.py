@@ -154,15 +154,14 @@ class Account:
         """Whether it asks for events at its own pace: it waits for completions, so it keeps values."""
         return bool(self.requests)
 
-    async def breathe(self) -> None:
-        """Yield to other tasks after the work on a batch, if it is time."""
-        await self.let_others()
-
     async def let_others(self) -> None:
         """Yield to other tasks, and to a pending cancellation, if `BREATH` has passed since the last time."""
         if clocks.monotonic() - self._breath > BREATH:
             self.pace.pause()
             self._breath = await self.run.let_others()
+
+    breathe = let_others
+    """Yield to other tasks after the work on a batch, if it is time."""
 
 
 class SinkAccount(Account):

@@ -12,7 +12,7 @@ import attrs
 from pullstream.engine.parts.fan_in import Input
 from pullstream.engine.parts.pace import Pace
 from pullstream.engine.sidecar.location import Location, Port
-from pullstream.failures import caught
+from pullstream.failures import Caught, caught
 from pullstream.frames import shown
 from pullstream.modules.combining.join_state import MatchState, Near, ValuesByKey
 from pullstream.modules.folds.accumulator import keys_of
@@ -175,10 +175,7 @@ class Pairing:
                         kept.match(time, there.keys() & keys)
                 begin += len(keys)
                 if wrong is not None:
-                    value, failure = wrong
-                    if not (self._catches and isinstance(failure, Exception)):
-                        raise failure
-                    made.take(time, [caught(value, failure)])
+                    made.take(time, [self._mark(*wrong)])
                     begin += 1
 
     def alone(self, side: Side, value: Any) -> Any:
@@ -186,6 +183,12 @@ class Pairing:
         if self._how == "anti":
             return value
         return (value, None) if side is self._sides[0] else (None, value)
+
+    def _mark(self, value: Any, failure: BaseException) -> Caught:
+        """Mark a value whose key has failed; raise the failure if it is not caught."""
+        if not (self._catches and isinstance(failure, Exception)):
+            raise failure
+        return caught(value, failure)
 
     def _matches(
         self,
@@ -233,10 +236,7 @@ class Pairing:
             begin = end
             if wrong is not None:
                 self.place = begin
-                value, failure = wrong
-                if not (self._catches and isinstance(failure, Exception)):
-                    raise failure
-                made.add((times[begin],), [caught(value, failure)])
+                made.add((times[begin],), [self._mark(*wrong)])
                 begin += 1
         if refused is not None:
             self.place = begin
