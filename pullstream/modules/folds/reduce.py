@@ -23,15 +23,6 @@ MANY: Final = 8
 """The length from which a run of values at one time costs less to handle as a whole than value by value."""
 
 
-def value_by_value(batch: Batch[Any]) -> bool:
-    """Whether to handle a multi-time batch value by value, rather than run by run.
-
-    Not if the time changes seldom, because run by run is then faster. Nor if its times are not totally ordered: they
-    may fail anywhere, and the values before the failure must still be counted.
-    """
-    return MANY * len(batch.changes) >= len(batch.times) and batch.in_one_order
-
-
 class PerTime(Notified, Inline, Generic[S]):
     """Keeps a state for each time, from its first value until the time is complete."""
 
@@ -56,8 +47,12 @@ class PerTime(Notified, Inline, Generic[S]):
         raise NotImplementedError(f"{type(self).__name__} receives multi-time batches, so it must define add_each()")
 
     def by_value(self, batch: Batch[Any]) -> bool:
-        """Whether to take a batch value by value, with `add_each`."""
-        return value_by_value(batch)
+        """Whether to take a multi-time batch value by value, with `add_each`, rather than run by run.
+
+        Not if the time changes seldom, because run by run is then faster. Nor if its times are not totally ordered:
+        they may fail anywhere, and the values before the failure must still be counted.
+        """
+        return MANY * len(batch.changes) >= len(batch.times) and batch.in_one_order
 
     @override
     def receive(self, batch: Batch[Any]) -> None:

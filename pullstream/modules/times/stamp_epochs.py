@@ -78,10 +78,6 @@ class _Begun(Clock):
             out.append(given)
 
 
-def _passes(result: object, _: object) -> object:
-    return result
-
-
 class _Ticking(TaskKernel[Any]):
     """Delivers values at the number of the period in which they arrive. A period ends even without values."""
 
@@ -184,7 +180,7 @@ def stamp_epochs(
     if count is not None:
         return opens(Stamping(partial(_Counted, count), nest=nest, counts=True))
     if begin is not None:
-        return opens(Stamping(partial(_Begun, begin, _passes, on_error), nest=nest, counts=True))
+        return opens(Stamping(partial(_Begun, begin, lambda passes, _: passes, on_error), nest=nest, counts=True))
     if key is not None:
         return opens(Stamping(partial(_Begun, key, ne, on_error), nest=nest, counts=True))
     assert seconds is not None, "the check requires one of the four"

@@ -151,59 +151,40 @@ def duplicates(
     return opens(Stage(Kind.FILTER, test, catches(on_error), memory))
 
 
-SeenKeys = tuple[Callable[[Any], bool], StageMemory]
-
-
-def _seen_before(key: Callable[[Any], Hashable] | None, capacity: int | None) -> SeenKeys:
-    """Make a test that remembers the keys it has seen. Each run needs its own."""
-    if capacity is not None:
-        return _seen_lately(key, capacity)
-    seen: dict[Hashable, None] = {}
+def _seen_before(
+    key: Callable[[Any], Hashable] | None, capacity: int | None
+) -> tuple[Callable[[Any], bool], StageMemory]:
+    """Make a test that remembers the keys it has seen, or the latest ones. Each run needs its own."""
+    kind: Any = dict if capacity is None else OrderedDict
+    seen = kind()
     saved = 0
 
     def before(value: Any) -> bool:
         name = value if key is None else key(value)
         if name in seen:
+            if capacity is not None:
+                seen.move_to_end(name)
             return True
         if not seen and key is not None:
             # The first key shows whether the function returns coroutines.
             result_of(key, name)
         seen[name] = None
+        if capacity is not None and len(seen) > capacity:
+            seen.popitem(last=False)
         return False
 
     def save(memory: MutableMapping[Any, Any]) -> None:
         nonlocal saved
+        if capacity is not None:
+            memory["seen"] = seen
+            return
         for name in islice(reversed(seen), len(seen) - saved):
             memory[name] = None
         saved = len(seen)
 
     def load(memory: Mapping[Any, Any]) -> None:
         nonlocal saved
-        seen.update(dict.fromkeys(memory))
+        seen.update(dict.fromkeys(memory) if capacity is None else memory.get("seen", ()))
         saved = len(seen)
 
     return before, StageMemory(save, load)
-
-
-def _seen_lately(key: Callable[[Any], Hashable] | None, capacity: int) -> SeenKeys:
-    seen: OrderedDict[Hashable, None] = OrderedDict()
-
-    def lately(value: Any) -> bool:
-        name = value if key is None else key(value)
-        if name in seen:
-            seen.move_to_end(name)
-            return True
-        if not seen and key is not None:
-            result_of(key, name)
-        seen[name] = None
-        if len(seen) > capacity:
-            seen.popitem(last=False)
-        return False
-
-    def save(memory: MutableMapping[Any, Any]) -> None:
-        memory["seen"] = seen
-
-    def load(memory: Mapping[Any, Any]) -> None:
-        seen.update(memory.get("seen", ()))
-
-    return lately, StageMemory(save, load)

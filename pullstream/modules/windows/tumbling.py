@@ -173,7 +173,7 @@ class _OnGrid(Windowed):
         if self._lows:
             over = bisect_left(self._lows, time)
             del self._lows[:over], self._cells[:over]
-        self.give(time, self.results(window))
+        self.give(time, [self.result(window, value) for value in self.accumulator.results(window.table)])
 
 
 class GridOptions(FoldOptions[A], total=False):

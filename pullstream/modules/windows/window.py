@@ -72,10 +72,6 @@ class Windowed(Notified):
             for number, value in early:
                 self.give(windows[number].end, [self.result(windows[number], value)])
 
-    def results(self, window: OpenWindow) -> list[Any]:
-        """Return the results of a complete window."""
-        return [self.result(window, value) for value in self.accumulator.results(window.table)]
-
     def result(self, window: OpenWindow, value: Any) -> Any:
         """Return a result with its window; the mark of a failure stays as it is."""
         return value if value.__class__ is Caught else Window(window.start, window.end, value)
