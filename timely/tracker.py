@@ -66,17 +66,21 @@ class Tracker:
         self._moved: dict[int, None] = {}  # observed places whose frontier changed since the last report
         self._compact_at = COMPACT_AT
         self._started = False
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
 
     def update(self, place: int, time: Any, delta: int) -> None:
-        """Note a change to the count of the pointstamp (place, time). It takes effect at the next propagation.
+        """Note a change to the count of the pointstamp (place, time). It takes effect or fails at the next propagation.
 
         The order of updates between two propagations does not matter, only their sums.
         """
         buffer = self._buffer
         buffer.append((place, time, delta))
         if len(buffer) >= self._compact_at:
-            self._compact()
+            try:
+                self._compact()
+            except BaseException as error:  # noqa: BLE001 - raised by the next propagation
+                self._failure = error
+                buffer.clear()
 
     def observe(self, place: int) -> None:
         """Keep the frontier of this place up to date from now on. You may call this at any time.

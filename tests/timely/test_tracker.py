@@ -28,6 +28,7 @@ from timely import (
 )
 from timely.theory import CheckedTracker
 from timely.theory.invariants import check_invariants, implied
+from timely.tracker import COMPACT_AT
 
 
 def follow(made, rounds, *, debug=True, monotone=True):
@@ -140,6 +141,23 @@ def test_a_negative_count_is_a_lasting_error():
         with pytest.raises(NegativeCountError, match=r"start, output for the time 3.*the count there is 1"):
             tracker.propagate()
     assert tracker.stamps[places[1]] == {}
+
+
+class Unhashed:
+    """A time whose hash fails."""
+
+    def __hash__(self):
+        raise ValueError("no hash")
+
+
+def test_an_update_raises_nothing_and_the_next_propagation_does():
+    """A change may be noted where an exception would interrupt it halfway."""
+    tracker, (place, *_) = delayed()
+    for _ in range(COMPACT_AT):
+        tracker.update(place, Unhashed(), 1)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no hash"):
+            tracker.propagate()
 
 
 def test_a_frontier_that_moves_back_is_an_error():

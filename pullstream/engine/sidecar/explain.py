@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import attrs
 
-from pullstream.engine.sidecar.location import Ending, Location
+from pullstream.engine.sidecar.location import Ending, Location, Port
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.frames import shown
 from pullstream.timely import Blocker, Source, TimeDomainError
@@ -50,30 +50,27 @@ def blocking_at(sidecar: Sidecar, locations: Iterable[Location], time: Hashable)
 def pointstamps(sidecar: Sidecar) -> list[Blocking]:
     """All pointstamps, without paths."""
     sidecar.propagate()
-    stamps = sidecar.frontiers.stamps
     return [
-        _described(location, time, count, (), at_input=place != location.output)
-        for location in sidecar.locations
-        for place in range(location.output - len(location.ports), location.output + 1)
-        for time, count in stamps[place].items()
+        _described(there, time, count, ())
+        for there, stamps in zip(sidecar.frontiers.places, sidecar.frontiers.stamps, strict=True)
+        for time, count in stamps.items()
     ]
 
 
 def _blocking(sidecar: Sidecar, blocker: Blocker) -> Blocking:
     port = blocker.location
     location = sidecar.locations[port.node]
-    at_input = not isinstance(port, Source)
-    place = location.ports[port.port].place if at_input else location.output
+    place = location.output if isinstance(port, Source) else location.ports[port.port].place
     nodes = dict.fromkeys(step.node for step in blocker.path)
     path = tuple(sidecar.locations[node].name for node in nodes if node != port.node)
     count = sidecar.frontiers.stamps[place].get(blocker.time, 1)
-    return _described(location, blocker.time, count, path, at_input=at_input)
+    return _described(sidecar.frontiers.places[place], blocker.time, count, path)
 
 
-def _described(location: Location, time: Hashable, count: int, path: tuple[str, ...], *, at_input: bool) -> Blocking:
-    name = location.name
-    if at_input:
-        return Blocking(name, "has not acknowledged a batch at", time, count, path)
+def _described(there: Location | Port, time: Hashable, count: int, path: tuple[str, ...]) -> Blocking:
+    if isinstance(there, Port):
+        return Blocking(there.location.name, "has not acknowledged a batch at", time, count, path)
+    location, name = there, there.name
     if location.holders is not None and (holders := location.holders(time)):
         name = f"{name}, {_several(holders)}"
     if location.ending is Ending.FAILED:

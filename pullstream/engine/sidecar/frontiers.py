@@ -12,11 +12,9 @@ sidecar (`stop_tracking`), and what can no longer be known counts as not complet
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, Final
-
-from typing_extensions import override
 
 from pullstream.engine.observer import Update
 from pullstream.engine.sidecar.location import Claim, Counts, Ending, Location, Port
@@ -69,15 +67,10 @@ class Frontiers:
 
     # ---- how they are known
 
-    @property
-    def tracked(self) -> bool:
-        """Whether a tracker keeps the frontiers."""
-        return self._tracker is not None
-
     def track(self) -> None:
         """Start a tracker that keeps frontiers, instead of computing each when it is read."""
         if self._tracker is None and not self.lost:
-            tracker = _Tracker(self.graph(), self._counts.stop_tracking)
+            tracker = Tracker(self.graph())
             for place in [*(sink.output for sink in self.sinks), *self._expected]:
                 tracker.observe(place)
             self._count(tracker.update)
@@ -264,23 +257,6 @@ def _times(locations: Iterable[Location], ports: Iterable[Port], but: Location |
 def _changing(locations: Iterable[Location]) -> bool:
     """Whether one of the locations changes times: then the times upstream of it are not the times that arrive."""
     return any(location.summaries and not location.cuts for location in locations)
-
-
-class _Tracker(Tracker):
-    """A tracker whose updates report exceptions instead of raising them."""
-
-    def __init__(self, graph: Graph, report: Callable[[BaseException], None]) -> None:
-        super().__init__(graph)
-        self._report = report
-
-    @override
-    def _compact(self) -> None:
-        # An update calls this too, if many have come before it.
-        try:
-            super()._compact()
-        except BaseException as exc:  # noqa: BLE001 - reported to the sidecar
-            self._report(exc)
-            self._buffer.clear()
 
 
 def _uncounted(place: int, time: Hashable, delta: int) -> None:

@@ -53,16 +53,9 @@ class _Fed(Generic[S]):
     def __bool__(self) -> bool:
         return bool(self.listening or self._ends or self._beginnings)
 
-    def _expected(self, waiter: Watch) -> "Requests[dict[Watch, Nesting[S]]]":
+    def expected(self, waiter: Watch) -> "Requests[dict[Watch, Nesting[S]]]":
+        """The waiters that a waiter for a time is one of."""
         return self._beginnings if waiter.before else self._ends
-
-    def expect(self, waiter: Watch, inner: "Nesting[S]") -> None:
-        """Add a waiter for a time."""
-        insert(self._expected(waiter), waiter.time, waiter, inner)
-
-    def expect_no_more(self, waiter: Watch) -> None:
-        """Remove a waiter for a time, unless that has passed."""
-        remove(self._expected(waiter), waiter.time, waiter)
 
     def reached(self, front: Antichain[Any]) -> "Iterator[Nesting[S]]":
         """Remove the waiters whose times have passed; yield their sidecars."""
@@ -195,12 +188,12 @@ class Nesting(Generic[S]):
 
     def expect(self, at: Location, waiter: Watch, inner: "Nesting[S]") -> None:
         """Notify a sidecar inside when the time that a waiter there awaits has passed at the location that feeds it."""
-        self._fed(at).expect(waiter, inner)
+        insert(self._fed(at).expected(waiter), waiter.time, waiter, inner)
 
     def expect_no_more(self, at: Location, waiter: Watch) -> None:
         """Remove a waiter inside, unless its time has passed."""
         if at in self._inside:
-            self._inside[at].expect_no_more(waiter)
+            remove(self._inside[at].expected(waiter), waiter.time, waiter)
             self._discard(at)
 
     def _fed(self, at: Location | None) -> _Fed[S]:

@@ -156,10 +156,7 @@ class Sidecar(Counts):
         if self._nesting is not None:
             self._nesting.spread(None)
         if self.summary_failure is not None:
-            for waiter in list(self.waiters):
-                waiter.failure = self.summary_failure
-                self.leave(waiter)
-                waiter.event.set()
+            self._wake_met()
         elif exc is not None and not isinstance(exc, TimelyError):
             sources = "; ".join(str(location) for location in self.locations if not location.upstreams)
             self.detector.end_run(exc, f"raised by a time, where times are compared; times here come from {sources}")

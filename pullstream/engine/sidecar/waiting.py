@@ -58,19 +58,13 @@ def completion(owner: Location, places: Sequence[int], time: Hashable, *, before
     """A wait until a time is complete at all of the places; with `before`, until everything before it is."""
 
     def complete(now: Frontiers) -> bool:
-        return not any(now.frontier(place).less_equal(time) for place in places)
-
-    def complete_before(now: Frontiers) -> bool:
-        return not any(
-            front is not time and front != time and less_equal(front, time)
-            for place in places
-            for front in now.frontier(place)
-        )
+        fronts = map(now.frontier, places)
+        return not any(front.less_than(time) if before else front.less_equal(time) for front in fronts)
 
     return Watch(
         owner,
         places,
-        complete_before if before else complete,
+        complete,
         lambda: f"waits until {time!r} is complete",
         time,
         before,
@@ -88,59 +82,50 @@ class Requests(dict[Hashable, W]):
     def __init__(self) -> None:
         super().__init__()
         self._heap: list[Any] | None = []
-        """The times, and some no longer requested; None once two could not be compared."""
+        """The times, and some no longer requested; None once one has no total order, or two could not be compared."""
         self._minima: MutableAntichain[Any] | None = None
-        """The same for times in a partial order; None if they are of two domains."""
+        """The same for times in a partial order."""
 
     @override
     def __setitem__(self, time: Hashable, waiter: W) -> None:
         super().__setitem__(time, waiter)
-        if self._heap is not None and not is_total(time):
-            self._heap = None
-            self._gather()
-        elif self._minima is not None:
-            if len(self._minima) > 2 * len(self) + FEW:
-                self._gather()
-            elif not self._minima.count(time):
-                self._add(self._minima, time)
-        if self._heap is not None:
-            try:
-                if len(self._heap) > 2 * len(self) + FEW:
-                    # Most were withdrawn, and one that stays may keep them from ever coming to the top.
-                    self._heap[:] = self
-                    heapify(self._heap)
-                else:
-                    heappush(self._heap, time)
-            except (TypeError, ArithmeticError):
-                # Of two domains, or a Decimal that is not a number.
-                self._heap = None
-
-    def _gather(self) -> None:
-        minima = self._minima = MutableAntichain[Any]()
-        for time in self:
-            self._add(minima, time)
-
-    def _add(self, minima: MutableAntichain[Any], time: Hashable) -> None:
+        heap, minima, most = self._heap, self._minima, 2 * len(self) + FEW
         try:
-            minima.update(time, 1)
-        except TypeError:
-            # Of two domains.
-            self._minima = None
+            if heap is not None and is_total(time):
+                if len(heap) > most:
+                    # Most were withdrawn, and one that stays may keep them from ever coming to the top.
+                    heap[:] = self
+                    heapify(heap)
+                else:
+                    heappush(heap, time)
+            elif heap is not None or (minima is not None and len(minima) > most):
+                self._heap, self._minima = None, (minima := MutableAntichain())
+                for other in self:
+                    minima.update(other, 1)
+            elif minima is not None and not minima.count(time):
+                minima.update(time, 1)
+        except (TypeError, ArithmeticError):
+            # Of two domains, or a Decimal that is not a number.
+            self._heap = self._minima = None
 
     @property
     def first(self) -> list[Hashable]:
         """The times that may complete first: the minimal ones, if known; else all."""
-        if self._minima is not None:
-            try:
-                return self._minimal(self._minima)
-            except TypeError:
-                self._minima = None
-        heap = self._heap
-        if heap is None:
+        heap, minima = self._heap, self._minima
+        if heap is not None:
+            while heap and heap[0] not in self:
+                heappop(heap)
+            return heap[:1]
+        if minima is None:
             return list(self)
-        while heap and heap[0] not in self:
-            heappop(heap)
-        return heap[:1]
+        try:
+            while gone := [time for time in minima.elements if time not in self]:
+                for time in gone:
+                    minima.update(time, -1)
+        except TypeError:
+            self._minima = None
+            return list(self)
+        return list(minima.elements)
 
     def pop_over(self, may_come: Callable[[Hashable], bool]) -> dict[Hashable, W]:
         """Remove the times at which nothing more may come; return them, earlier ones first, with their values."""
@@ -157,12 +142,6 @@ class Requests(dict[Hashable, W]):
                 self[time] = waiter
             raise
         return over
-
-    def _minimal(self, minima: MutableAntichain[Any]) -> list[Hashable]:
-        while gone := [time for time in minima.elements if time not in self]:
-            for time in gone:
-                minima.update(time, -1)
-        return list(minima.elements)
 
 
 def insert(table: dict[Hashable, dict[Watch, W]], key: Hashable, waiter: Watch, value: W) -> None:
