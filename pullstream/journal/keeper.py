@@ -18,7 +18,7 @@ from pullstream.engine.sidecar.location import NOTHING, Ending, Location, note_a
 from pullstream.engine.sidecar.waiting import movement
 from pullstream.errors import JournalError
 from pullstream.journal.program import ProgramVersion
-from pullstream.journal.store import Journal, JournalContents, JournalStore, Record, SavedNotes, SinkState, unpickled
+from pullstream.journal.store import Journal, JournalStore, Record, SinkState, unpickled
 from pullstream.logger import LOG
 from pullstream.resuming.cut import Cut, SinkFrontiers, merged, remembered
 from pullstream.resuming.interfaces import Outside
@@ -58,7 +58,7 @@ class Keeper(StateSaver):
         self._later: dict[tuple[Location, tuple[Location, ...]], Antichain[Any] | None] = {}
         """The times that later runs may bring to a sink, for the sources that have ended for now."""
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
-        self._saved = JournalContents()
+        self._saved = Record()
         """The contents saved by earlier runs; modules take their parts out of it."""
         self._memories: dict[Location, Memory] = {}
         self._about: dict[str, bytes] = {}
@@ -91,7 +91,7 @@ class Keeper(StateSaver):
             self._store.close()
             raise
 
-    def _open(self) -> JournalContents:
+    def _open(self) -> Record:
         self._store = JournalStore(self.path, self._journal.key)
         try:
             return self._store.contents()
@@ -308,11 +308,11 @@ class Keeper(StateSaver):
             or self._results.get(location) != self._results_written.get(location)
         }
         if not sinks:
-            return Record({}, {}, {})
+            return Record()
         cut = Cut(self._stream.consequences, frontiers)
         memory: dict[int, MemoryChanges] = {}
         ledger: dict[int, MemoryChanges] = {}
-        notes: dict[int, SavedNotes] = {}
+        notes: dict[int, list[bytes]] = {}
         for location, kept in self._memories.items():
             done = remembered(partial(cut.input_done, location))
             if changes := kept.take(done):

@@ -15,7 +15,7 @@ import attrs
 from pullstream.blueprint import Site
 from pullstream.errors import CompositionError, JournalError
 from pullstream.journal.log import JournalLog
-from pullstream.resuming.memory import MemoryChanges, apply
+from pullstream.resuming.memory import apply
 
 SLACK: Final = 4
 
@@ -80,26 +80,23 @@ class SinkState:
     """The sink's pickled result, if it has finished."""
 
 
-SavedNotes = Sequence[bytes]
-
-
 @attrs.frozen
 class Record:
-    """The changes that are written together, all or nothing."""
+    """Changes that are written together, all or nothing; several records, added up, are the contents of a journal."""
 
-    sinks: Mapping[int, SinkState]
-    memory: Mapping[int, MemoryChanges]
-    ledger: Mapping[int, MemoryChanges]
-    about: Mapping[str, bytes] = {}
-    notes: Mapping[int, SavedNotes] = {}
+    sinks: dict[int, SinkState] = attrs.field(factory=dict[int, SinkState])
+    memory: dict[int, dict[bytes, Any]] = attrs.field(factory=dict[int, dict[bytes, Any]])
+    ledger: dict[int, dict[bytes, Any]] = attrs.field(factory=dict[int, dict[bytes, Any]])
+    about: dict[str, bytes] = attrs.field(factory=dict[str, bytes])
+    notes: dict[int, list[bytes]] = attrs.field(factory=dict[int, list[bytes]])
 
     def __bool__(self) -> bool:
         return bool(self.sinks or self.memory or self.ledger or self.notes or self.about)
 
-    def packed(self) -> bytes:
+    def packed(self, *, notes: bool = True) -> bytes:
         """Return the record as bytes."""
         sinks = {node: (entry.frontiers, entry.result) for node, entry in self.sinks.items()}
-        return pickle.dumps((dict(self.about), sinks, dict(self.memory), dict(self.ledger), dict(self.notes)), 5)
+        return pickle.dumps((self.about, sinks, self.memory, self.ledger, self.notes if notes else {}), 5)
 
     @classmethod
     def unpacked(cls, data: bytes) -> "Record":
@@ -107,19 +104,8 @@ class Record:
         about, sinks, memory, ledger, notes = pickle.loads(data)  # noqa: S301 - its digest has been checked
         return cls({node: SinkState(*entry) for node, entry in sinks.items()}, memory, ledger, about, notes)
 
-
-@attrs.frozen
-class JournalContents:
-    """The state after some records."""
-
-    about: dict[str, bytes] = attrs.field(factory=dict[str, bytes])
-    sinks: dict[int, SinkState] = attrs.field(factory=dict[int, SinkState])
-    memory: dict[int, dict[bytes, bytes]] = attrs.field(factory=dict[int, dict[bytes, bytes]])
-    ledger: dict[int, dict[bytes, bytes]] = attrs.field(factory=dict[int, dict[bytes, bytes]])
-    notes: dict[int, list[bytes]] = attrs.field(factory=dict[int, list[bytes]])
-
-    def add(self, record: Record, *, notes: bool = True) -> None:
-        """Apply another record."""
+    def add(self, record: "Record", *, notes: bool = True) -> None:
+        """Apply another record to this one, which is the sum of all before it."""
         self.about.update(record.about)
         self.sinks.update(record.sinks)
         for here, changed in ((self.memory, record.memory), (self.ledger, record.ledger)):
@@ -127,13 +113,6 @@ class JournalContents:
                 apply(changes, here.setdefault(node, {}))
         for node, some in record.notes.items() if notes else ():
             self.notes.setdefault(node, []).extend(some)
-
-    def record(self) -> Record:
-        """Return everything except the notes as one record."""
-        return Record(self.sinks, self._changes(self.memory), self._changes(self.ledger), self.about)
-
-    def _changes(self, table: dict[int, dict[bytes, bytes]]) -> dict[int, MemoryChanges]:
-        return {node: dict(changes) for node, changes in table.items() if changes}
 
 
 class JournalStore:
@@ -145,16 +124,16 @@ class JournalStore:
         self._holds = 0
         """The approximate number of bytes of the current contents."""
 
-    def contents(self) -> JournalContents:
+    def contents(self) -> Record:
         """Read the journal's contents, or raise `JournalError` if it is damaged. Call this first."""
-        contents = JournalContents()
+        contents = Record()
         try:
             for data in self._log.records():
                 contents.add(Record.unpacked(data))
             self._log.tidy()
         except OSError as exc:
             raise self._log.error_for(exc) from exc
-        self._holds = len(contents.record().packed()) + _size(contents.notes)
+        self._holds = len(contents.packed(notes=False)) + _size(contents.notes)
         return contents
 
     def write(self, record: Record) -> None:
@@ -174,27 +153,27 @@ class JournalStore:
 
     def _shortened(self) -> Iterator[bytes]:
         """Yield records equal to the whole file: the current contents, then all notes, in parts to save memory."""
-        contents = JournalContents()
+        contents = Record()
         for data in self._log.records():
             contents.add(Record.unpacked(data), notes=False)
-        yield contents.record().packed()
+        yield contents.packed()
         del contents
         waiting: dict[int, list[bytes]] = {}
         for data in self._log.records():
             for node, notes in Record.unpacked(data).notes.items():
                 waiting.setdefault(node, []).extend(notes)
             if _size(waiting) > CHUNK:
-                yield Record({}, {}, {}, notes=waiting).packed()
+                yield Record(notes=waiting).packed()
                 waiting = {}
         if waiting:
-            yield Record({}, {}, {}, notes=waiting).packed()
+            yield Record(notes=waiting).packed()
 
     def close(self) -> None:
         """Close the file."""
         self._log.close()
 
 
-def _size(notes: Mapping[int, SavedNotes]) -> int:
+def _size(notes: Mapping[int, Sequence[bytes]]) -> int:
     return sum(len(note) for some in notes.values() for note in some)
 
 

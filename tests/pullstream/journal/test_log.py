@@ -16,7 +16,7 @@ import pullstream as ps
 from pullstream import locks
 from pullstream.journal import log, store
 from pullstream.journal.log import HEADER, JournalLog
-from pullstream.journal.store import JournalContents, JournalStore, Record, SinkState
+from pullstream.journal.store import JournalStore, Record, SinkState
 
 FRAME = 20
 DIGEST = 32
@@ -64,7 +64,7 @@ def refused(path, message=None, secret=None):
 
 
 def holding(*records):
-    contents = JournalContents()
+    contents = Record()
     for record in records:
         contents.add(record)
     return contents
