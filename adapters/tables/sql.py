@@ -220,14 +220,13 @@ class SqlTable(TargetTable):
 
         if not self.is_about_rows(exc):
             return ""
-        try:
+        # If this fails, too, the first failure is the one that matters.
+        with suppress(Exception):
             row, failure = first_failure(attempt, range(spool.rows + 1), self.failures)
-            if failure is None or row == 0:
-                return ""
-            *_, last = _head(spool.batches(), row)
-            return f", in its row {row}, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
-        except Exception:  # noqa: BLE001 - the failure itself is what matters
-            return ""
+            if failure is not None and row:
+                *_, last = _head(spool.batches(), row)
+                return f", in its row {row}, {last.slice(last.num_rows - 1).to_pylist()[0]!r}"
+        return ""
 
 
 def columns_of(names: Sequence[str]) -> str:

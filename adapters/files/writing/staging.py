@@ -106,16 +106,13 @@ class StagingFolder:
                 # A run's folder has the same owner and permissions as this one.
                 if mine is None or (status.st_uid, status.st_mode & 0o777) != (mine.st_uid, mine.st_mode & 0o777):
                     return None
-                try:
-                    with self._disk.opened(other / LOCK, os.O_RDWR) as lock:
-                        try:
-                            self._disk.lock(lock)
-                        except BlockingIOError:
-                            return "at work" if os.fstat(lock).st_size else "begins"
-                        self._empty(other)
-                except FileNotFoundError:
-                    # It was killed before it had a lock, or has not locked yet and will start over.
-                    pass
+                # A run without a lock was killed before it had one, or has not locked yet and will start over.
+                with suppress(FileNotFoundError), self._disk.opened(other / LOCK, os.O_RDWR) as lock:
+                    try:
+                        self._disk.lock(lock)
+                    except BlockingIOError:
+                        return "at work" if os.fstat(lock).st_size else "begins"
+                    self._empty(other)
         except OSError as exc:
             if exc.errno not in _NOT_OURS:
                 raise
