@@ -1,5 +1,6 @@
 """Modules and programs that several test files share."""
 
+import gc
 import random
 from contextlib import suppress
 from functools import partial
@@ -42,6 +43,22 @@ def run(pipeline, limit=4096, *, seed=None, check="strict"):
         return await ps.arun(pipeline, limit=limit, check=check)
 
     return in_virtual_time(main, seed=seed)
+
+
+def through(values, *modules, **options):
+    """The values that come of some values."""
+    return ps.run(ps.pipe(ps.values(values), *modules, ps.collect()), **options)
+
+
+def with_times(source, *modules, **options):
+    """The resulting (time, value) pairs."""
+    return ps.run(ps.pipe(source, *modules, ps.collect(timed=True)), **options)
+
+
+def living(kind):
+    """The number of objects of a type that something keeps."""
+    gc.collect()
+    return sum(isinstance(thing, kind) for thing in gc.get_objects())
 
 
 def timed(*times):
@@ -213,6 +230,17 @@ class Leaky(ps.authoring.Kernel):
 
     async def release(self):
         raise Unseen("release")
+
+
+@ps.source
+class Answers(ps.authoring.Kernel):
+    """Gives these answers to its asks, one after another, and then the end."""
+
+    def __init__(self, *answers):
+        self.left = iter(answers)
+
+    async def produce(self, limit):
+        return next(self.left, ps.DONE)
 
 
 class PassesOn(ps.authoring.Kernel):

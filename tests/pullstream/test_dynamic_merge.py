@@ -1,13 +1,12 @@
 """`dynamic_merge`: sources are added before it opens, while it runs, and not after it was capped."""
 
-import gc
-
 import pytest
 import trio
 import trio.testing
 
 import pullstream as ps
 from pullstream.engine.run import Scope
+from tests.pullstream.common import living
 from timely import Antichain
 
 pytestmark = pytest.mark.usefixtures("schedule")
@@ -38,19 +37,15 @@ async def test_sources_added_later(limit, counting, new_probe, autojump_clock):
 
 @pytest.mark.sampled(3)
 async def test_ended_sources_are_forgotten(limit, autojump_clock):
-    def inner_runs():
-        gc.collect()
-        return sum(isinstance(thing, Scope) for thing in gc.get_objects())
-
     many = ps.dynamic_merge()
     # A failure that was caught before this test may keep its run.
-    before = inner_runs()
+    before = living(Scope)
     # A checker would keep the events it has seen.
     async with ps.pipe(many, ps.collect()).open(limit=limit) as running:
         for n in range(100):
             many.add(ps.once(n))
             await trio.sleep(1)
-        assert inner_runs() - before <= 1
+        assert living(Scope) - before <= 1
         many.cap()
         assert await running.result() == [*range(100)]
 

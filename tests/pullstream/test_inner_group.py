@@ -3,7 +3,6 @@
 The conformance grid tests its endings.
 """
 
-import gc
 from datetime import date
 from operator import itemgetter
 
@@ -15,7 +14,7 @@ from pullstream.authoring import Traits
 from pullstream.conformance.ready import resolved
 from pullstream.incremental import integrate, upserts
 from pullstream.modules.grouping.inline import InlineRow
-from tests.pullstream.common import PassesOn, Unseen, after, script, until_failure
+from tests.pullstream.common import PassesOn, Unseen, after, living, script, until_failure
 from timely import Antichain, Product
 
 
@@ -324,14 +323,10 @@ def test_a_fold_after_an_ended_module_answers_at_once():
 def test_an_ended_group_leaves_nothing_in_memory():
     """Even if the time that it waited for is not complete, and its key does not recur."""
 
-    def rows():
-        gc.collect()
-        return sum(isinstance(thing, InlineRow) for thing in gc.get_objects())
-
     def numbers():
-        before = rows()
+        before = living(InlineRow)
         yield from range(3000)
-        assert rows() - before < 10
+        assert living(InlineRow) - before < 10
 
     for inner in (ps.count_by_key(), ps.batch(2)):
         ps.run(ps.pipe(ps.values(numbers()), ps.group_by(lambda n: n, inner, capacity=2), ps.drain()))

@@ -148,18 +148,14 @@ async def test_the_untaken_rest_of_a_batch_is_in_flight(module, edge, autojump_c
 
 
 @ps.source
-class Arriving(ps.authoring.Kernel):
-    """Answers several values at a time, at random instants."""
-
-    def __init__(self, seed):
-        self.rng = random.Random(seed)
-        self.values = list(range(60))
-
-    async def produce(self, limit):
-        await trio.sleep(self.rng.choice([0, 1, 3]))
-        count = min(limit, self.rng.randint(1, 9))
-        values, self.values = self.values[:count], self.values[count:]
-        return ps.Batch(0, values) if values else ps.DONE
+async def arriving(ctx, seed):
+    """Emit several values at a time, at random instants."""
+    rng, values = random.Random(seed), list(range(60))
+    while values:
+        await trio.sleep(rng.choice([0, 1, 3]))
+        count = min(ctx.limit, rng.randint(1, 9))
+        yield ps.Batch(0, values[:count])
+        del values[:count]
 
 
 @pytest.mark.parametrize("module", [ps.throttle(2), ps.debounce(2), ps.sample(1.37)], ids=str)
@@ -185,7 +181,7 @@ def test_a_multi_time_batch_is_processed_like_its_runs(module, slow):
                 await trio.sleep(rng.random() * slow)
 
         begin = trio.current_time()
-        source = ps.pipe(Arriving(seed), ps.stamp(jitter.__getitem__, lateness=7), *between)
+        source = ps.pipe(arriving(seed), ps.stamp(jitter.__getitem__, lateness=7), *between)
         async with ps.pipe(source, module, look()).open() as running:
             await running.wait()
         return found

@@ -1,13 +1,11 @@
 """Runs without observers: `arun` and `run` do the same as a block that waits for the result, in one task."""
 
-import gc
-
 import pytest
 import trio
 
 import pullstream as ps
 from pullstream.engine.runtime.deadlock import DeadlockDetector
-from tests.pullstream.common import Leaky, Unseen, after, in_virtual_time
+from tests.pullstream.common import Leaky, Unseen, after, in_virtual_time, living
 from tests.pullstream.test_short_runs import opened
 from tests.pullstream.test_stalls_scenes import dead_end
 
@@ -139,15 +137,10 @@ async def test_sinks_of_such_a_run_have_no_own_task():
     assert seen == [True, False]
 
 
-def detectors():
-    gc.collect()
-    return sum(isinstance(each, DeadlockDetector) for each in gc.get_objects())
-
-
 @pytest.mark.parametrize("way", [opened, ps.arun])
 async def test_an_ended_run_leaves_nothing_behind(way, autojump_clock):
     """A task may run thousands, one after another, which wait and are watched meanwhile."""
-    before = detectors()
+    before = living(DeadlockDetector)
     for _ in range(2):
         await way(ps.pipe(ps.values("abc"), ps.map_async(after(0.07), 1), ps.prefetch(1), ps.collect()))
-    assert detectors() == before
+    assert living(DeadlockDetector) == before

@@ -9,12 +9,7 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import completions, script, until_failure
-
-
-def timed(source, *modules, limit=4096):
-    """The resulting (time, value) pairs."""
-    return ps.run(ps.pipe(source, *modules, ps.collect(timed=True)), limit=limit)
+from tests.pullstream.common import completions, script, until_failure, with_times
 
 
 async def when_complete(pipeline, *times):
@@ -53,11 +48,11 @@ def test_late_values_follow_their_policy(limit, bound):
 
     assert trio.run(main) == ([(n, n) for n in fine], len(late))
     to_sink = ps.stamp(lambda n: n, lateness=bound, late=ps.drain(aside.append))
-    assert timed(ps.values(ROWS), to_sink, limit=limit) == [(n, n) for n in fine]
+    assert with_times(ps.values(ROWS), to_sink, limit=limit) == [(n, n) for n in fine]
     assert aside == late
     if late:
         with pytest.raises(ps.errors.CapabilityError, match=f"too late: {late[0]} is at {late[0]}"):
-            timed(ps.values(ROWS), ps.stamp(lambda n: n, lateness=bound), limit=limit)
+            with_times(ps.values(ROWS), ps.stamp(lambda n: n, lateness=bound), limit=limit)
 
 
 class Byte(int):
@@ -77,7 +72,7 @@ class Byte(int):
 )
 def test_no_value_is_late_near_the_first_time(times, bound):
     stamped = ps.stamp(lambda time: time, lateness=bound, late="drop")
-    assert timed(ps.values(times), stamped) == [(time, time) for time in times[:3]]
+    assert with_times(ps.values(times), stamped) == [(time, time) for time in times[:3]]
 
 
 @pytest.mark.parametrize(
@@ -94,11 +89,11 @@ def test_the_hour_that_a_zones_clock_shows_twice(stamping):
     first = dt.datetime(2026, 10, 25, 2, 50, tzinfo=ZoneInfo("Europe/Berlin"))
     again = first.replace(minute=0, fold=1)
     with pytest.raises(ps.errors.CapabilityError, match=r"an hour twice.*time\.astimezone\(UTC\)"):
-        timed(stamping([first, again]))
+        with_times(stamping([first, again]))
     with pytest.raises(ps.errors.CapabilityError, match=r"Sort|Allow more lateness"):
-        timed(stamping([first, again.replace(fold=0)]))
+        with_times(stamping([first, again.replace(fold=0)]))
     moments = [moment.astimezone(dt.UTC) for moment in (first, again)]
-    assert timed(stamping(moments)) == [(moment, moment) for moment in moments]
+    assert with_times(stamping(moments)) == [(moment, moment) for moment in moments]
 
 
 async def test_with_lateness_times_complete_behind_the_latest(autojump_clock):
@@ -137,8 +132,8 @@ def test_a_second_time_is_refused_with_advice():
         with pytest.raises(
             ps.errors.CapabilityError, match=r"already has several: 1 and 2.*nest=True.*map_time\(lambda _: 0\)"
         ):
-            timed(source, module)
-        assert [value for _, value in timed(source, ps.pipe(ps.map_time(lambda _: 0), module))] == [1, 2]
+            with_times(source, module)
+        assert [value for _, value in with_times(source, ps.pipe(ps.map_time(lambda _: 0), module))] == [1, 2]
 
 
 async def test_times_complete_upstream_are_complete_when_nested(autojump_clock):
@@ -153,7 +148,7 @@ def test_epochs(limit):
     source = ps.values([1, 1, 2, 2, 2, 1])
 
     def numbers(module):
-        return [time for time, _ in timed(source, module, limit=limit)]
+        return [time for time, _ in with_times(source, module, limit=limit)]
 
     assert numbers(ps.stamp_epochs(1)) == [0, 1, 2, 3, 4, 5]
     assert numbers(ps.stamp_epochs(4)) == [0, 0, 0, 0, 1, 1]
@@ -179,7 +174,9 @@ async def test_epochs_of_the_clock_end_without_values(autojump_clock):
 
 def test_restamp_fails_for_a_time_without_values():
     with pytest.raises(ZeroDivisionError):
-        timed(script(ps.Batch(1, "a"), ps.Completed(2), 0.0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key())
+        with_times(
+            script(ps.Batch(1, "a"), ps.Completed(2), 0.0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key()
+        )
 
 
 @pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
 from pullstream.modules.grouping.batch import _Row
-from tests.pullstream.common import script
+from tests.pullstream.common import script, with_times
 from tests.sampling import amount
 
 limits = st.sampled_from([1, 2, 7, 4096])
@@ -34,10 +34,6 @@ async def mixed(ctx, given):
     with ctx.hold(0):
         for time, value in given:
             yield ps.Batch(time, [value])
-
-
-def timed(source, *modules, limit=4096):
-    return ps.run(ps.pipe(source, *modules, ps.collect(timed=True)), limit=limit)
 
 
 def by_time(given):
@@ -67,10 +63,10 @@ def test_groups_of_each_time_equal_more_itertools(given, count, step, limit):
         (ps.windowed(count, step), lambda values: windows(values, count, step)),
     ):
         expected = [(time, group) for time, values in by_time(given).items() for group in groups(values)]
-        assert timed(in_order, module, limit=limit) == expected
-        answers = timed(mixed(given), module, limit=limit)
+        assert with_times(in_order, module, limit=limit) == expected
+        answers = with_times(mixed(given), module, limit=limit)
         assert by_time(answers) == by_time(expected)
-        assert answers == timed(mixed(given), module, limit=1)
+        assert answers == with_times(mixed(given), module, limit=1)
 
 
 # ---- by the clock

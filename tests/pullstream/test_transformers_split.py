@@ -8,7 +8,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
-from tests.pullstream.common import script, until_failure
+from tests.pullstream.common import script, through, until_failure
 from tests.sampling import amount
 
 limits = st.sampled_from([1, 2, 7, 4096])
@@ -20,10 +20,6 @@ def pieces(whole, at):
     """A text cut at some places; some pieces may be empty."""
     places = [0, *(min(place, len(whole)) for place in at), len(whole)]
     return [whole[begin:end] for begin, end in pairwise(places)]
-
-
-def through(chunks, *modules, limit=4096):
-    return ps.run(ps.pipe(ps.values(chunks), *modules, ps.collect()), limit=limit)
 
 
 def separated(whole, separator):

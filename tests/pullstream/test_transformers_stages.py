@@ -9,16 +9,12 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 import pullstream as ps
-from tests.pullstream.common import Leaky, Unseen, finish
+from tests.pullstream.common import Leaky, Unseen, finish, through
 from tests.sampling import amount
 
 values = st.lists(st.integers(0, 6), max_size=25)
 limits = st.sampled_from([1, 2, 7, 4096])
 bounds = st.integers(0, 6)
-
-
-def through(data, *modules, limit=4096):
-    return ps.run(ps.pipe(ps.values(data), *modules, ps.collect()), limit=limit)
 
 
 @settings(deadline=None, max_examples=amount(30, 300))

@@ -11,7 +11,7 @@ import pullstream as ps
 from pullstream.authoring import NOT_YET, WAIT, PolledKernel
 from pullstream.checker import Checker
 from pullstream.resuming.resuming import drop_in
-from tests.pullstream.common import steps, until_failure
+from tests.pullstream.common import Answers, steps, until_failure
 
 
 @pytest.fixture(autouse=True)
@@ -84,17 +84,6 @@ def test_a_batch_on_a_second_lane_allows_answers_at_its_time(check):
 
 
 @ps.source
-class AnswersNone(ps.authoring.Kernel):
-    """Answers a batch, None, another batch, and the end."""
-
-    def __init__(self):
-        self.rest = [ps.Batch(0, [0]), None, ps.Batch(1, [1]), ps.DONE]
-
-    async def produce(self, limit):
-        return self.rest.pop(0)
-
-
-@ps.source
 class Polled(PolledKernel):
     """Answers a batch, NOT_YET, another batch, and the end."""
 
@@ -119,14 +108,17 @@ async def at_once(upstream, ctx):
     return await upstream.ask(1)
 
 
+NONE_BETWEEN = Answers(ps.Batch(0, [0]), None, ps.Batch(1, [1]))
+
+
 def test_a_poll_without_an_answer_says_why():
     assert ps.run(ps.pipe(Polled(), by_polls())) == [NOT_YET, NOT_YET, ps.Batch(1, [1]), ps.DONE]
-    assert ps.run(ps.pipe(AnswersNone(), by_polls())) == [WAIT] * 4
+    assert ps.run(ps.pipe(NONE_BETWEEN, by_polls())) == [WAIT] * 4
 
 
 def test_an_answer_of_none_is_refused():
-    with pytest.raises(ps.errors.ProtocolError, match=r"^R2: AnswersNone, .* answered None"):
-        ps.run(ps.pipe(AnswersNone(), at_once()))
+    with pytest.raises(ps.errors.ProtocolError, match=r"^R2: Answers, .* answered None"):
+        ps.run(ps.pipe(NONE_BETWEEN, at_once()))
 
 
 @pytest.mark.parametrize("limit", [1, 50])

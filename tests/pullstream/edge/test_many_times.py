@@ -9,7 +9,7 @@ import trio
 import pullstream as ps
 from pullstream.authoring import Traits
 from pullstream.resuming.resuming import drop_in
-from tests.pullstream.common import run
+from tests.pullstream.common import Answers, run
 from tests.pullstream.test_whole_and_cut import Rows
 from timely import Product, TimeDomainError
 from timely.order import minimal
@@ -17,11 +17,6 @@ from timely.order import minimal
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_mixed_time_types_are_refused_by_type_name(whole):
-    @ps.source
-    class Mixed(ps.authoring.Kernel):
-        async def produce(self, limit):
-            return ps.Batch.of([3, 4, "a"], [0, 1, 2])
-
     got = []
 
     @ps.sink
@@ -31,7 +26,7 @@ def test_mixed_time_types_are_refused_by_type_name(whole):
             got.extend(zip(batch.times, batch.values, strict=True))
 
     with pytest.raises(TimeDomainError, match=r"4 \(int\) and 'a' \(str\)"):
-        run(ps.pipe(Mixed(), asks()), check=False)
+        run(ps.pipe(Answers(ps.Batch.of([3, 4, "a"], [0, 1, 2])), asks()), check=False)
     assert got == [(3, 0), (4, 1)]
 
 
@@ -125,16 +120,8 @@ async def test_an_aborted_lane_wakes_waits_on_its_times(autojump_clock):
     [([5, 1], [5]), ([1, 5, 2], [5]), ([3, 0, 1, 4], [3]), ([1, 0, 5], []), ([1, 3, 2, 6], [3]), ([0, 2, 4], [4])],
 )
 def test_times_may_not_go_back_even_if_dropped(form, times, given):
-    got = []
-
-    @ps.source
-    class Given(ps.authoring.Kernel):
-        def __init__(self):
-            batch = ps.Batch.of(times, times)
-            self.answers = list(batch.runs()) if form == "one batch each" else [batch]
-
-        async def produce(self, limit):
-            return self.answers.pop(0) if self.answers else ps.DONE
+    got, batch = [], ps.Batch.of(times, times)
+    source = Answers(*(batch.runs() if form == "one batch each" else [batch]))
 
     @ps.sink
     async def asks(upstream, ctx):
@@ -143,10 +130,10 @@ def test_times_may_not_go_back_even_if_dropped(form, times, given):
             got.extend(batch.values)
 
     if times == sorted(times):
-        ps.run(ps.pipe(Given(), asks()))
+        ps.run(ps.pipe(source, asks()))
     else:
         with pytest.raises(ps.errors.CapabilityError, match="went back in time"):
-            ps.run(ps.pipe(Given(), asks()))
+            ps.run(ps.pipe(source, asks()))
     assert got == given
 
 

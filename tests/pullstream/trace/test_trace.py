@@ -10,7 +10,7 @@ import trio
 import pullstream as ps
 from pullstream.trace import Trace, TraceError, judge
 from pullstream.trace.view import data_of
-from tests.pullstream.common import script
+from tests.pullstream.common import Answers, script
 from timely import TimeDomainError
 
 from .programs import PIPELINES, Decade, back, broken, days, per_time, refused, traced
@@ -138,12 +138,6 @@ def test_a_violation_is_in_the_trace():
     assert "3" in violation[3]
 
 
-@ps.source
-class Several(ps.authoring.Kernel):
-    async def produce(self, limit):
-        return ps.Batch(0, [1, 2])
-
-
 @pytest.mark.parametrize(
     ("stream", "module", "rule", "what"),
     [
@@ -160,7 +154,7 @@ class Several(ps.authoring.Kernel):
             "R12",
             "mapped 0 to 0, but the later time 1 to -1. The function must be monotone",
         ),
-        (Several(), "Several", "R2", "answered 2 values to an ask for one"),
+        (Answers(ps.Batch(0, [1, 2])), "Answers", "R2", "answered 2 values to an ask for one"),
         (script(ps.Batch(0, [])), "script", "R2", "yielded "),
     ],
     ids=["back", "backwards", "map_time", "several", "yielded"],
