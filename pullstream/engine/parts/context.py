@@ -197,12 +197,12 @@ class Hold(AbstractContextManager["Hold"]):
         """Keep the right only from `time` on, so that everything before it may complete.
 
         Raises:
-            CapabilityError: `time` is neither the held time nor later, or the `with` block has ended.
+            CapabilityError: `time` is neither the held time nor later, or the hold is not inside its `with` block.
         """
         if self.over is not False:
             raise CapabilityError(
-                f"{self._account.location}, no longer holds {self.time!r}: its `with` block has ended. Downgrade a "
-                f"hold inside its block",
+                f"{self._account.location}, does not hold {self.time!r}: `with ctx.hold(time) as hold:` does, inside "
+                f"its block. Downgrade the hold there",
             )
         if not less_equal(self.time, time):
             raise CapabilityError(
