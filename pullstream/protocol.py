@@ -117,8 +117,9 @@ class Batch(Generic[T_co, Time_co]):
             elif name == "time" and not self.uniform:
                 raise TypeError(
                     f"a multi-time batch has a time for each of its {len(self.values)} values, and no `time`: use its "
-                    f"runs(), or zip its times and values; to receive batches of one time, use ask(limit) in place of "
-                    f"ask_many(limit), or ctx.events(upstream) and ctx.batches(upstream) without many=True"
+                    f"runs(), or self.apart(batch) in a Notified, or zip its times and values; to receive batches of "
+                    f"one time, use ask(limit) in place of ask_many(limit), or ctx.events(upstream) and "
+                    f"ctx.batches(upstream) without many=True"
                 )
             else:
                 raise AttributeError(f"a Batch has no attribute {name!r}")

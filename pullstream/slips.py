@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from traceback import walk_tb
 from types import FrameType
 from typing import Any, Final, cast
@@ -11,6 +12,10 @@ from typing import Any, Final, cast
 from pullstream.frames import is_ours
 
 _NOT_AWAITED: Final = "an async function was called and not awaited: call it with map_async(f, concurrency) upstream"
+
+_AWAIT: Final = "an async function was called and not awaited: write `await` before the call"
+
+_AWAITS: Final = CO_COROUTINE | CO_ASYNC_GENERATOR
 
 _ANYWHERE: Final = {
     "a Batch has no attribute": "its parts are batch.time and batch.values",
@@ -34,6 +39,7 @@ _ANYWHERE: Final = {
     "got <coroutine object": _NOT_AWAITED,
     "Trio expected a sync function": "for an async function, use map_async(f, concurrency)",
     "'Window'": "the result of a window is window.value",
+    "notify() missing": "write self.notify(time, time): the second is the time held for results",
 }
 """Hints by a part of the exception's text; only the first hint that fits, in any table, is given."""
 
@@ -57,7 +63,8 @@ _PRODUCE: Final = "a kernel's produce is awaited: write `async def produce(self,
 _IN_OUR_CODE: Final = {
     "object Batch can't be used in 'await'": _PRODUCE,
     "object Done can't be used in 'await'": _PRODUCE,
-    "object NoneType can't be used in 'await'": "the function awaited here must be async: write `async def`",
+    "object NoneType can't be used in 'await'": "the function awaited here must be async: write `async def`, also for "
+    "a kernel's acquire and release",
     "unhashable type": "a key must be hashable: give a function that returns a string, a number or a tuple",
     "'NoneType'": "a value is None: leave it out with filter(lambda value: value is not None), or replace it with map",
     "not supported between instances": "these values have no common order: give a key or another function, or map them "
@@ -111,7 +118,8 @@ def hints_on(exc: BaseException, found: Sequence[Any], module: str) -> Iterator[
         or _on_a_state(text, frame)
         or (ours and isinstance(exc, TypeError) and (_first(_IN_OUR_CODE, text) or _on_a_call(text, module)))
     ):
-        yield hint
+        awaits = frame is not None and frame.f_code.co_flags & _AWAITS
+        yield _AWAIT if hint is _NOT_AWAITED and awaits and not ours else hint
 
 
 def some_of(names: Sequence[str], like: str = "", form: Callable[[str], str] = str) -> str:

@@ -55,10 +55,10 @@ def _put(ready: Backlog, batch: Batch[Any]) -> None:
     _plain(ready).put(batch)
 
 
-def _notify(module: Any, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
+def _notify(module: Any, time: Hashable, held: Hashable, *, before: bool = False) -> None:
     how = "call it in `receive`, while a batch at that time is in flight"
-    _verify(module, owed, f"called notify({time!r}, {owed!r}) and so held", how)
-    _plain(module).notify(time, owed, before=before)
+    _verify(module, held, f"called notify({time!r}, {held!r}) and so held", how)
+    _plain(module).notify(time, held, before=before)
 
 
 def _hold(location: Any, time: Hashable) -> None:

@@ -13,7 +13,7 @@ from pullstream.conformance.partners import CallableRaised, SourceFailed, Usage,
 from pullstream.conformance.report import Trouble
 from pullstream.conformance.subject import Subject
 from pullstream.engine.sidecar.sidecar import Sidecar
-from pullstream.errors import CompositionError, PullstreamError
+from pullstream.errors import CompositionError, PullstreamError, is_blame
 
 
 def expect(condition: object, rule: str, message: str, advice: str = "", *, exact: bool = False) -> None:
@@ -128,8 +128,8 @@ class Bench:
         subject = self.subject
         if failure in (self.failure, self.raised) or subject.absorbs or subject.timing:
             return
-        what = f"it failed by itself though nothing disturbed it: {failure!r}"
-        raise Trouble("failure", what, advice=way_out(failure, subject)) from failure
+        what = f"it failed by itself though nothing disturbed it: {said(failure)}"
+        raise Trouble("failure", what, advice=way_out(failure, subject) if self.ledgers else "") from failure
 
     def was_told(self, *reasons: BaseException | None) -> None:
         """Check that every open source was notified of the end once, with one of the reasons (R6)."""
@@ -170,6 +170,12 @@ class Bench:
 
 def _times(done: str, count: int) -> str:
     return {0: f"never {done}", 1: f"{done} once", 2: f"{done} twice"}.get(count, f"{done} {count} times")
+
+
+def said(failure: BaseException) -> str:
+    """Show an exception with the hints in its notes."""
+    notes: list[str] = getattr(failure, "__notes__", [])
+    return "; ".join([repr(failure), *(note for note in notes if not is_blame(note))])
 
 
 def way_out(failure: BaseException, subject: Subject) -> str:

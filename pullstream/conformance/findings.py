@@ -23,8 +23,8 @@ BESIDE: Final[Mapping[str, str]] = {
 
 HINTS: Final[Mapping[str, str]] = {
     "R1": "give each task its own lane(), and answer in the order in which you were asked",
-    "R2": "answer at most `limit` values, and at least one: keep the rest for the next ask; if nothing is left of "
-    "a batch, ask for the next one, or yield nothing",
+    "R2": "answer a Batch of at least one and at most `limit` values, or DONE: keep the rest for the next ask; if "
+    "nothing is left of a batch, ask for the next one, or yield nothing",
     "R3": "remember how the stream ended, and answer that from then on: DONE, or the same exception object",
     "R4": "give each task that asks a lane() of the reader",
     "R5": "let pending work be cancelled: no shield, lock or `except` around it may block an ending",
@@ -59,7 +59,7 @@ HINTS: Final[Mapping[str, str]] = {
     "crash": "raise an Exception of your own, and let others (Cancelled, GeneratorExit) pass",
     "failure": "look at the exception, and at the line that raised it",
     "vacuous": "look at what the module does with its input; a Completed(time) comes only for a time at which it "
-    "called ctx.notify_at(time)",
+    "called ctx.notify_at(time), and complete(time) for self.notify(time, time)",
 }
 """The fix for each finding."""
 

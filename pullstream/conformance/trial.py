@@ -14,7 +14,7 @@ import attrs
 import trio
 
 from pullstream.blueprint import Sink, Source
-from pullstream.conformance.bench import Bench, Outcome, way_out
+from pullstream.conformance.bench import Bench, Outcome, said, way_out
 from pullstream.conformance.cells import Cell, grid
 from pullstream.conformance.drive_sink import SinkDriver
 from pullstream.conformance.drive_stream import StreamDriver
@@ -320,8 +320,8 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
         advice = "yield in time order, or hold the earlier time before you continue"
         return Trouble("R12", rest.fault, place, advice, exact=True)
     if isinstance(rest, CapabilityError):
-        # The finding itself gives the advice, once.
-        return Trouble("R12", rest.fault, place, _right(rest.time, driver))
+        # The finding itself gives the advice, once; an error about no particular time gives its own.
+        return Trouble("R12", rest.fault, place, _right(rest.time, driver), exact=rest.time is None)
     if isinstance(rest, (ReleaseTimeout, StalledError)):
         return Trouble("R6" if isinstance(rest, ReleaseTimeout) else "hang", str(rest), place)
     if isinstance(rest, PullstreamError) and match:
@@ -333,7 +333,7 @@ def _judged(exc: BaseException, driver: StreamDriver | SinkDriver) -> Trouble:
         what = f"a termination was confirmed with {rest!r}, which was raised before it, and not with done"
         return Trouble("R8", what, place, LATER, exact=True)
     advice = way_out(rest, driver.bench.subject) if isinstance(driver, SinkDriver) else ""
-    return Trouble("failure", f"it raised {rest!r}", place, advice)
+    return Trouble("failure", f"it raised {said(rest)}", place, advice)
 
 
 def _right(time: Any, driver: StreamDriver | SinkDriver) -> str:

@@ -55,12 +55,23 @@ async def misspelt(ctx):
     yield undefined  # noqa: F821 - the slip under test
 
 
-@pytest.mark.parametrize(("source", "raised"), [(Absent, "OSError"), (misspelt, "NameError")])
+class NotAsync(ps.authoring.Kernel):
+    def produce(self, limit):
+        return ps.DONE
+
+
+HINTED = "'await' expression\"); a kernel's produce is awaited: write `async def produce(self, limit):`"
+
+
+@pytest.mark.parametrize(
+    ("source", "raised"), [(Absent, "OSError"), (misspelt, "NameError"), (ps.source(NotAsync), HINTED)]
+)
 def test_a_source_that_fails_by_itself_is_found(source, raised):
     """It has no upstream to blame; a source that is meant to fail is declared so."""
     report = conformance(source, cells=50)
 
     assert any(raised in finding.message and "failed by itself" in finding.message for finding in report.findings)
+    assert "its input is" not in str(report)
     assert conformance(ps.fail(ValueError("as asked for")), cells=50, absorbs=True, silent=True).ok
 
 

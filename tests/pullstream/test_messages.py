@@ -10,7 +10,7 @@ import re
 import signal
 import threading
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import product
@@ -746,6 +746,34 @@ class Forgets(Notified):
         pass
 
 
+@ps.transformer
+class Totals(Notified):
+    def __init__(self, receive=lambda totals, time: None, complete=lambda totals, time: None):
+        super().__init__()
+        self.received, self.completed = receive, complete
+
+    def receive(self, batch):
+        for part in self.apart(batch):
+            self.notify(part.time, part.time)
+            returned = self.received(self, part.time)
+        return returned
+
+    def complete(self, time):
+        return self.completed(self, time)
+
+
+@ps.transformer
+class Returns(ps.authoring.PerBatch):
+    def work(self, out, time, values):
+        return list(values)
+
+
+@ps.transformer
+class NotAwaited(ps.authoring.Kernel):
+    async def produce(self, limit):
+        CLOSED.time  # noqa: B018 - as that of an ask which is not awaited
+
+
 @ps.source
 class DropsTooSoon(ps.authoring.Kernel):
     traits = ps.authoring.Traits(follows=True)
@@ -865,7 +893,8 @@ MISTAKES = [
     (Produces(lambda _: None), "R2: Produces, composed at ", __file__, "answers Batch"),
     (Produces(lambda _: 7), "answers Batch"),
     (Produces(lambda upstream: upstream.ask()), "answered a coroutine: write `await` before the call of Lane.ask"),
-    (Produces(lambda _: ps.Batch(0, [0] * 5000)), "answered 5000 values to an ask for 1 to 16"),
+    (Produces(lambda upstream: upstream.ask()), "or poll(limit) in a PolledKernel"),
+    (Produces(lambda _: ps.Batch(0, [0] * 5000)), "answered 5000 values to an ask for 1 to 16. Keep the rest for the"),
     (Produces(lambda _: ps.Batch(0, [])), "0 values to an ask ", "Ask upstream again"),
     (script(ps.Batch([1], 0)), "Batch(0, [1])"),
     (script(ps.Batch(0, iter([7]))), "Batch(0, list(...))"),
@@ -909,6 +938,13 @@ MISTAKES = [
     (answers(lambda batch: ps.Completed(batch.time).values), "case ps.Completed(time)"),
     (DropsTooSoon(), "at the next produce, drop(time)"),
     (Forgets(), "Forgets, composed at ", "super().__init__()"),
+    (Totals(lambda totals, time: totals.notify(time)), "write self.notify(time, time)"),
+    (Totals(lambda totals, time: totals.location.drop(time)), "Totals, ", "Call drop(time) once for each hold(time)"),
+    (Totals(lambda totals, time: ps.Batch(time, [1])), "Totals, ", "receive returned Batch(", "Write give(time, "),
+    (Totals(complete=lambda totals, time: [1]), "Totals, ", "complete returned [1], which would be lost. Write give("),
+    (Totals(complete=lambda totals, time: (yield 1)), "Totals, ", "complete returned <generator", "Write give("),
+    (Returns(), "Returns, ", "work returned [3], which would be lost. Write out += results"),
+    (NotAwaited(), "write `await` before the call"),
     # Durations; times of a TIMESTAMP column are whole numbers, to which no timedelta can be added.
     *(
         (stream, "TIMESTAMP column, the duration is 30_000_000")
@@ -1018,6 +1054,38 @@ async def retries(upstream, ctx):
             pass
 
 
+@ps.transformer
+class PollsOn(ps.authoring.PolledKernel):
+    left = 3000
+
+    def poll(self, limit):
+        self.left -= 1
+        batch = self.upstream.poll(limit)
+        return batch if isinstance(batch, ps.Batch) or self.left < 0 else ps.authoring.NOT_YET
+
+
+@ps.transformer
+class AsksOn(ps.authoring.Kernel):
+    def __init__(self, asked, cancelling):
+        self.asked, self.cancelling = asked, cancelling
+
+    async def produce(self, limit):
+        while len(self.asked) < 200_000:
+            self.asked.append(limit)
+            self.cancelling.cancel()
+            with suppress(OSError):
+                await self.upstream.ask(limit)
+        return ps.DONE
+
+
+@pytest.mark.parametrize("source", [ps.values([1, 2]), ps.fail(OSError())])
+async def test_a_loop_that_does_not_end_with_its_stream_can_be_cancelled(source):
+    asked = []
+    with trio.CancelScope() as scope:
+        await ps.arun(ps.pipe(source, AsksOn(asked, scope), ps.drain()))
+    assert len(asked) < 200_000
+
+
 def fails(n):
     raise OSError(n)
 
@@ -1044,6 +1112,7 @@ def virtual(monkeypatch):
         ((forgets_with(),), "forgets_with", "`with ctx.hold(time):`"),
         ((reads_no_events(), ps.drain()), "reads_no_events", "ctx.events(upstream)"),
         ((retries(), ps.drain()), "retries", "has asked values 1000 times after the end"),
+        ((PollsOn(), ps.drain()), "PollsOn", "has asked values 1000 times after the end"),
         ((ps.map_async(blocks, 4), ps.drain()), "map_async", "map_thread"),
         ((ps.map(fails), swallows(), ps.drain()), "swallows", "its upstream had failed with OSError(0)"),
         ((ps.map(fails), ps.catch(), ps.drain()), "catch", "had failed with OSError(0)"),

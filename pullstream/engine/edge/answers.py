@@ -11,7 +11,8 @@ def mistake(answer: object, limit: int) -> str:
     """The mistake in an answer to an ask for at most `limit` values; empty if there is none."""
     if iscoroutine(answer):
         answer.close()
-        return f"a coroutine: write `await` before the call of {answer.__qualname__}"
+        asked = ", or poll(limit) in a PolledKernel" if answer.__qualname__.startswith("Lane.ask") else ""
+        return f"a coroutine: write `await` before the call of {answer.__qualname__}{asked}"
     if not isinstance(answer, Batch):
         return f"{answer!r}: a module answers Batch(time, values) or DONE"
     batch = cast("Batch[Any]", answer)
@@ -19,12 +20,10 @@ def mistake(answer: object, limit: int) -> str:
         return problem
     if not 1 <= len(batch.values) <= limit:
         wanted = "one" if limit == 1 else f"1 to {limit}"
-        hint = (
-            ""
-            if len(batch.values)
-            else ". Ask upstream again until there is a value or DONE; a source that has no more values returns DONE"
-        )
-        return f"{len(batch.values)} values to an ask for {wanted}{hint}"
+        hint = "Ask upstream again until there is a value or DONE; a source that has no more values returns DONE"
+        if len(batch.values):
+            hint = "Keep the rest for the next ask, for example in a Backlog, and make a new list for each answer"
+        return f"{len(batch.values)} values to an ask for {wanted}. {hint}"
     return ""
 
 

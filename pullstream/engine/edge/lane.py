@@ -47,6 +47,9 @@ class Lane(End, Reader[T_co]):
     async def ask(self, limit: int = 1, *, many: bool = False, waiting: bool = False) -> Batch[T_co] | Done:
         if limit.__class__ is not int or limit < 1:
             limit = _whole(limit)
+        if self.again >= SPINNING:
+            # A loop that does not end with its stream must let others run, and end when it is cancelled.
+            await self.edge.breathe()
         sent = self._send(limit, many=many)
         if self.handed and (task := trio.lowlevel.current_task()) is not self.asker:
             self.asker = task
@@ -100,6 +103,8 @@ class Lane(End, Reader[T_co]):
             port.batches += 1
         elif polled is DONE:
             self.over = True
+        elif self.over:
+            self._asked_again()
         return polled if self.observer is None else self.observer.answered(self, sent, polled)
 
     async def ready(self) -> None:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from typing_extensions import override
 
@@ -115,7 +115,8 @@ class Notified(PolledKernel[Any]):
         self._together, self._gathered = [], 0
         for event in self.events.apart(batch):
             if isinstance(event, Completed):
-                self.complete(event.time)
+                if (returned := self.complete(event.time)) is not None:
+                    self._refuse("complete", returned)
                 self._done.append(event.time)
                 if self.ready.known:
                     return
@@ -123,15 +124,15 @@ class Notified(PolledKernel[Any]):
                 yield event
                 self.taken += len(event.values)
 
-    def notify(self, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
-        """Request one `complete(time)`; until it returns, hold the right to give results at `owed`.
+    def notify(self, time: Hashable, held: Hashable, *, before: bool = False) -> None:
+        """Request one `complete(time)`; until it returns, hold the right to give results at `held`.
 
         With `before`, it is called as soon as everything before `time` is complete, even if more may come at `time`.
         """
-        self.location.hold(owed)
+        self.location.hold(held)
         if time in self._holds:
             self._drop_hold(time)
-        self._holds[time] = owed
+        self._holds[time] = held
         self.requests[time] = before
 
     def remind(self, time: Hashable, *, before: bool = False) -> None:
@@ -175,6 +176,12 @@ class Notified(PolledKernel[Any]):
         return TypeError(
             f"{self.location}: results are given as a sequence, such as a list, but got {shown(results)}. For a single "
             f"result, write {written}"
+        )
+
+    def _refuse(self, method: str, returned: object) -> NoReturn:
+        raise TypeError(
+            f"{self.location}: its {method} returned {shown(returned)}, which would be lost. Write give(time, "
+            f"results), and return nothing"
         )
 
     def drop(self, time: Hashable) -> None:
@@ -250,10 +257,12 @@ class Notified(PolledKernel[Any]):
         done = self._done
         self._together, self._gathered = [], 0
         try:
-            self.complete(first)
+            if (returned := self.complete(first)) is not None:
+                self._refuse("complete", returned)
             done.append(first)
             for time in self.events.known_complete(self._limit):
-                self.complete(time)
+                if (returned := self.complete(time)) is not None:
+                    self._refuse("complete", returned)
                 done.append(time)
                 if self.full:
                     break
@@ -281,7 +290,8 @@ class Notified(PolledKernel[Any]):
                 if not event.uniform:
                     self._receive_many(event)
                     return
-                self.receive(event)
+                if (returned := self.receive(event)) is not None:
+                    self._refuse("receive", returned)
                 if not ready.known:
                     # Acknowledge the batch: values that are kept, and results to be answered, have holds of their own.
                     self.upstream.settle()
@@ -301,7 +311,8 @@ class Notified(PolledKernel[Any]):
         self.taken = 0
         failure: BaseException | None = None
         try:
-            self.receive(batch)
+            if (returned := self.receive(batch)) is not None:
+                self._refuse("receive", returned)
         except BaseException as exc:  # noqa: BLE001 - the next event, which is raised where the module answers
             failure = exc
         if self._together is not None:

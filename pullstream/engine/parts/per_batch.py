@@ -3,13 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence, Sized
 from sys import maxsize
-from typing import Any
+from typing import Any, NoReturn
 
 from typing_extensions import override
 
 from pullstream.engine.edge.backlog import joined
 from pullstream.engine.edge.polled import PolledKernel
 from pullstream.engine.traits import PROMPT
+from pullstream.frames import shown
 from pullstream.protocol import DONE, NOT_YET, Batch, Done, Unanswered
 
 
@@ -91,6 +92,12 @@ class PerBatch(PassOn):
     def work(self, out: list[Any], time: Hashable, values: Sequence[Any]) -> None:
         """Add the results for values at one time to `out`; an exception is raised after the results before it."""
 
+    def _refuse(self, returned: object) -> NoReturn:
+        raise TypeError(
+            f"{self.location}: its work returned {shown(returned)}, which would be lost. Write out += results, and "
+            f"return nothing"
+        )
+
     @override
     def answer(self, batch: Batch[Any]) -> Batch[Any] | None:
         return self.run_by_run(batch, self._work)
@@ -98,7 +105,8 @@ class PerBatch(PassOn):
     def _work(self, run: Batch[Any]) -> Batch[Any] | None:
         out: list[Any] = []
         try:
-            self.work(out, run.time, run.values)
+            if (returned := self.work(out, run.time, run.values)) is not None:
+                self._refuse(returned)
         except BaseException as exc:  # noqa: BLE001 - raised now or at the next ask
             self.edge.fail_next(exc, out)
         return Batch(run.time, out) if out else None

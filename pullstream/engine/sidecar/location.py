@@ -354,7 +354,10 @@ class Location(Metered):
             return
         count = self._held.get(time, 0)
         if count == 0:
-            raise CapabilityError(f"{self}, does not hold {time!r}: it holds {self.held or 'nothing'}")
+            held = self.held or "nothing"
+            raise CapabilityError(
+                f"{self}, does not hold {time!r}: it holds {held}. Call drop(time) once for each hold(time)"
+            )
         if count == 1:
             del self._held[time]
             self._counts.update(self.output, time, -1)

@@ -39,7 +39,7 @@ class _UniqueByTime(PerTime[set[Hashable]]):
         return set()
 
     @override
-    def notify(self, time: Hashable, owed: Hashable, *, before: bool = False) -> None:
+    def notify(self, time: Hashable, held: Hashable, *, before: bool = False) -> None:
         # Nothing is emitted later, so nothing is held.
         self.remind(time, before=before)
 
