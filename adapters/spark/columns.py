@@ -3,7 +3,7 @@
 import reprlib
 from collections.abc import Collection
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..arrow import first_line
 from .errors import Refusal
@@ -18,7 +18,7 @@ TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "tinyint", "smal
 def check_frame(refusal: Refusal, df: Any, wanted: str = "a Spark DataFrame") -> None:
     """Refuse anything but a DataFrame of a running session with columns that PyArrow supports."""
     if not isinstance(df, pyspark.sql.DataFrame):
-        kind: type[Any] = type(df)
+        kind = type(cast("object", df))
         home = kind.__module__.partition(".")[0]
         # Tables are named, not shown.
         got = f"{reprlib.repr(df)} ({kind.__name__})" if home == "builtins" else f"a {home}.{kind.__name__}"
