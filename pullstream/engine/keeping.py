@@ -21,8 +21,8 @@ class StateSaver(ABC):
         """Whether an earlier run has completed everything that follows from a time at a module's output."""
 
     @abstractmethod
-    def memory(self, location: Any) -> Memory:
-        """The memory of a module."""
+    def restore(self, location: Any, memory: Memory) -> None:
+        """Let the memory of a module begin with what an earlier run has saved."""
 
     def stop(self) -> None:  # noqa: B027
         """Record nothing from now on: sources are about to end in the middle of a time."""

@@ -14,7 +14,7 @@ from pullstream.engine.keeping import StateSaver
 from pullstream.engine.run import Run
 from pullstream.engine.runtime import clocks
 from pullstream.engine.runtime.deadlock import LOOKS_ON
-from pullstream.engine.sidecar.location import NOTHING, Ending, Location, note_arrivals
+from pullstream.engine.sidecar.location import NOTHING, Ending, Location
 from pullstream.engine.sidecar.waiting import movement
 from pullstream.errors import JournalError
 from pullstream.journal.program import ProgramVersion
@@ -60,7 +60,6 @@ class Keeper(StateSaver):
         self._finished: dict[Location, tuple[bool, bytes | None]] = {}
         self._saved = Record()
         """The contents saved by earlier runs; modules take their parts out of it."""
-        self._memories: dict[Location, Memory] = {}
         self._about: dict[str, bytes] = {}
         """Entries about the program, not yet written: a journal without completed times belongs to no program."""
         self._lock = trio.Lock()
@@ -181,21 +180,16 @@ class Keeper(StateSaver):
             else self._cut.output_done(location, time)
         )
 
-    def memory(self, location: Location) -> Memory:
-        """The memory of a module, restored as of the done times."""
-        memory = self._memories.get(location)
-        if memory is None:
-            memory = self._memories[location] = Memory(location, saves=True)
-            note_arrivals(location.ports, memory.arrived)
-            saved, node, path = self._saved, location.node, self.path
-            notes = saved.notes.pop(node, [])
-            memory.restore(
-                saved.memory.pop(node, {}),
-                saved.ledger.pop(node, {}),
-                partial(unpickled, path=path),
-                (unpickled(note, path) for note in notes),
-            )
-        return memory
+    def restore(self, location: Location, memory: Memory) -> None:
+        """Let the memory of a module begin as of the done times."""
+        saved, node, path = self._saved, location.node, self.path
+        notes = saved.notes.pop(node, [])
+        memory.restore(
+            saved.memory.pop(node, {}),
+            saved.ledger.pop(node, {}),
+            partial(unpickled, path=path),
+            (unpickled(note, path) for note in notes),
+        )
 
     def finished(self, location: Location) -> bool | None:
         """Whether a sink finished because its stream was exhausted; None if it did not finish in an earlier run."""
@@ -313,7 +307,7 @@ class Keeper(StateSaver):
         memory: dict[int, MemoryChanges] = {}
         ledger: dict[int, MemoryChanges] = {}
         notes: dict[int, list[bytes]] = {}
-        for location, kept in self._memories.items():
+        for location, kept in self._stream.memories.items():
             done = remembered(partial(cut.input_done, location))
             if changes := kept.take(done):
                 memory[location.node] = changes

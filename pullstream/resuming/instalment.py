@@ -26,7 +26,7 @@ from pullstream.engine.parts.context import Context
 from pullstream.engine.run import Run, Scope
 from pullstream.engine.runtime.blocked import own_scope
 from pullstream.engine.sidecar.explain import explain_stall
-from pullstream.engine.sidecar.location import Location, note_arrivals
+from pullstream.engine.sidecar.location import Location
 from pullstream.engine.traits import Carries, Traits
 from pullstream.errors import CompositionError, JournalError, StalledError, without_cancelled
 from pullstream.protocol import DONE, Batch, Done, Reader
@@ -117,7 +117,6 @@ class InstalmentRun(StateSaver):
         self._instalment: Instalment | None = None
         self._failure: BaseException | None = None
         self._cancelled = own_scope()
-        self._memories: dict[Location, Memory] = {}
         self._scope = Scope(run)
         self.sidecar = self._scope.sidecar
         self._stream = StreamKeeping.of(self.sidecar)
@@ -231,7 +230,7 @@ class InstalmentRun(StateSaver):
         self._check_holds(compress(self._times, again))
         answers = [*filter(None, (at_times(batch, complete) for batch in self._answers))]
         memory, ledger = self._kept.memory, self._kept.ledger
-        for location, kept in self._memories.items():
+        for location, kept in self._stream.memories.items():
             memory = changed(memory, location.node, kept.take(remembered(partial(cut.input_done, location))))
             ledger = changed(ledger, location.node, kept.ledger.take())
         # An earlier instalment may have seen the end.
@@ -290,11 +289,6 @@ class InstalmentRun(StateSaver):
         return self._cut(self._kept.frontiers).output_done(location, time)
 
     @override
-    def memory(self, location: Location) -> Memory:
-        memory = self._memories.get(location)
-        if memory is None:
-            memory = self._memories[location] = Memory(location, saves=True)
-            note_arrivals(location.ports, memory.arrived)
-            saved, node = self._kept, location.node
-            memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)
-        return memory
+    def restore(self, location: Location, memory: Memory) -> None:
+        saved, node = self._kept, location.node
+        memory.restore(saved.memory.get(node, {}), saved.ledger.get(node, {}), loads)

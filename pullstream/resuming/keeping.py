@@ -9,7 +9,7 @@ from typing_extensions import override
 from pullstream.engine.keeping import Keeping, StateSaver
 from pullstream.engine.run import Run
 from pullstream.engine.runtime.busy import BusyClock
-from pullstream.engine.sidecar.location import Location
+from pullstream.engine.sidecar.location import Location, note_arrivals
 from pullstream.engine.sidecar.sidecar import Sidecar
 from pullstream.engine.traits import KEPT
 from pullstream.errors import Abandoned, JournalError, PullstreamError
@@ -30,6 +30,8 @@ class StreamKeeping(Keeping):
         # opened for.
         assert outer is None or isinstance(outer, StreamKeeping)
         self._outer = outer if fed else None
+        self.memories: dict[Location, Memory] = {}
+        """The memories that are saved."""
         self._inside: dict[Location, str] = {}
         """Modules with streams inside, and a module there that carries something from one time to later ones."""
         self.loses: bool = outer is not None and fed and (outer.saves or outer.loses)
@@ -80,7 +82,14 @@ class StreamKeeping(Keeping):
     def memory(self, location: Location) -> Memory:
         if self.loses:
             self._refuse(str(location))
-        return Memory(location) if self.saving is None else self.saving.memory(location)
+        if self.saving is None:
+            return Memory(location)
+        memory = self.memories.get(location)
+        if memory is None:
+            memory = self.memories[location] = Memory(location, saves=True)
+            note_arrivals(location.ports, memory.arrived)
+            self.saving.restore(location, memory)
+        return memory
 
     def _refuse(self, who: str) -> NoReturn:
         raise JournalError(
