@@ -12,7 +12,6 @@ from tests.pullstream.common import after
 @ps.source
 async def generated(ctx, probe, count, *, delay, timed):
     """The source of the other tests, written as a generator."""
-    del timed
     probe.acquired += 1
     try:
         for number in range(count):

@@ -412,7 +412,6 @@ class Overtime(Kernel):
         self.steps = steps
 
     async def produce(self, limit):
-        del limit
         try:
             await trio.sleep_forever()
         finally:

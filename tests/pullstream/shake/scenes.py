@@ -9,7 +9,7 @@ import trio
 
 import pullstream as ps
 from pullstream import files, incremental
-from tests.pullstream.common import after_a_moment, per_time
+from tests.pullstream.common import after_a_moment, per_time, script
 
 
 async def slowly(value):
@@ -69,14 +69,6 @@ async def three_lanes(upstream, ctx):
 
 
 @ps.source
-async def fails_after(ctx, values, failure):
-    for value in values:
-        await trio.sleep(0.5)
-        yield ps.Batch(value, [value])
-    raise failure
-
-
-@ps.source
 async def slow_to_close(ctx):
     try:
         for n in range(6):
@@ -131,7 +123,7 @@ def zipped():
 
 
 def zipped_with_a_failure():
-    failing = fails_after([0, 1], OSError("gone"))
+    failing = script(0.5, ps.Batch(0, [0]), 0.5, ps.Batch(1, [1]), OSError("gone"))
     return ps.pipe(ps.zip(numbers(4, 1), failing, mode="padded", fill=0), ps.prefetch(2), ps.collect())
 
 
@@ -146,7 +138,8 @@ def joined():
 
 
 def recovered():
-    again = ps.retry(fails_after([0, 1, 2], OSError("gone")), 2, delay=1, skip_delivered=True)
+    failing = script(*(part for n in range(3) for part in (0.5, ps.Batch(n, [n]))), OSError("gone"))
+    again = ps.retry(failing, 2, delay=1, skip_delivered=True)
     return ps.pipe(ps.pipe(again, ps.catch(lambda _: [7])), ps.map_async(slowly, 2), told_complete(), ps.collect())
 
 

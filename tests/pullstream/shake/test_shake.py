@@ -134,7 +134,6 @@ class Leaks(ps.authoring.Kernel):
         OPENED.append(self.file)
 
     async def produce(self, limit):
-        del limit
         if not self.left:
             self.file.close()
             return ps.DONE
@@ -223,7 +222,6 @@ def test_the_trace_of_a_difference_is_a_trace():
 
 class Stuck(ps.authoring.Kernel):
     async def produce(self, limit):
-        del limit
         await trio.sleep_forever()
 
 
@@ -236,7 +234,6 @@ async def asks_on(upstream, ctx):
 
 class Early(ps.authoring.Kernel):
     async def produce(self, limit):
-        del limit
         self.location.drop_capability()
         return ps.Batch(0, [1])
 
