@@ -131,16 +131,15 @@ def conformance(
     findings: list[Finding] = []
     called: dict[str, Any] = {}
     for module, subject in zip(modules, subjects, strict=True):
-        name = subject if isinstance(subject, str) else subject.name
-        called[name] = module
-        if progress is not None:
-            progress(name)
         judging = _Judging(subject, plan, expectations)
+        called[judging.name] = module
+        if progress is not None:
+            progress(judging.name)
         found = judging.run(limit)
         if not any(finding.rule == "spin" for finding in found):
             judging.warn_if_slow(4)
-        counts[name] += judging.count
-        findings += [attrs.evolve(finding, subject=name) for finding in found]
+        counts[judging.name] += judging.count
+        findings += [attrs.evolve(finding, subject=judging.name) for finding in found]
     return Report(counts, findings, lambda finding: _again(called[finding.subject], expectations, finding.cell))
 
 
@@ -149,7 +148,7 @@ class _Judging:
 
     def __init__(self, subject: Subject | str, plan: GridPart, expectations: dict[str, Any]) -> None:
         self._subject = subject
-        self._name = subject if isinstance(subject, str) else subject.name
+        self.name = subject if isinstance(subject, str) else subject.name
         self._plan = plan
         self._expectations = expectations
         self._cell = Cell()
@@ -166,7 +165,7 @@ class _Judging:
         ended = apart(self._work, self._receive, limit)
         if ended is not None:
             scene = in_words(self._cell)
-            self._found.append(Finding(self._name, ended.rule, self._cell, ended.message, scene, ended.place))
+            self._found.append(Finding(self.name, ended.rule, self._cell, ended.message, scene, ended.place))
         return self._found
 
     def _work(self, send: Send) -> None:
@@ -211,7 +210,7 @@ class _Judging:
         LOG.warning(
             "%s takes %.0f s of real time for %d cells, although waiting is virtual: does it block, for example with "
             "time.sleep? Await trio.sleep(seconds) instead, and call a blocking function in a thread",
-            self._name,
+            self.name,
             took,
             self.count,
         )

@@ -333,12 +333,7 @@ COMBINING: Final = (
     Subject("zip, strict", lambda *sources: ps.zip(*sources, mode="strict"), inputs=2),
     Subject("zip, padded", lambda *sources: ps.zip(*sources, mode="padded"), inputs=2),
     around("join", lambda key, *both: ps.join(*both, on=alike(key)), inputs=2, ordered=False),
-    handling(
-        "join, failures left out",
-        lambda key, *both: ps.join(*both, on=alike(key), on_error="skip"),
-        inputs=2,
-        ordered=False,
-    ),
+    handling("join, failures left out", lambda f, *both: joined(f, *both, on_error="skip"), inputs=2, ordered=False),
     handling(
         "merge_sorted, failures left out",
         lambda key, *sources: ps.merge_sorted(*sources, key=key, on_error="skip"),

@@ -33,23 +33,16 @@ class Picture:
         return FOLDER / f"{self.chapter}-{self.piece}-{what}.svg"
 
 
+OPEN: Final = ("acquired", "released")
+"""The kinds of events between which a module is open."""
+
 PICTURES: Final = (
     Picture("what_a_pull_is", "asking", "Two asks with a value, and two with none", edges_of="consumer"),
     Picture(
-        "what_a_pull_is",
-        "aborting",
-        "An abort is confirmed when the table is closed",
-        edges_of="consumer",
-        notes=("acquired", "released"),
+        "what_a_pull_is", "aborting", "An abort is confirmed when the table is closed", notes=OPEN, edges_of="consumer"
     ),
     Picture("what_a_pull_is", "through_a_module", "A module in between passes the abort on", edges_of="it"),
-    Picture(
-        "writing_your_own",
-        "as_a_kernel",
-        "The edges below and above Lookup",
-        edges_of="Lookup",
-        notes=("acquired", "released"),
-    ),
+    Picture("writing_your_own", "as_a_kernel", "The edges below and above Lookup", notes=OPEN, edges_of="Lookup"),
     Picture("a_sink", "in_the_background", "After 3.5 seconds: rice is being saved, and is not counted", at=3.5),
     Picture("a_sink", "holding", "After 3.5 seconds: day 0 is held, and so is day 1", at=3.5),
     Picture("two_inputs", "sources", "After 3.5 seconds: the left has answered, the right has not", run=1, at=3.5),
@@ -63,12 +56,7 @@ PICTURES: Final = (
         at=3,
         of_tracker=True,
     ),
-    Picture(
-        "the_model",
-        "traces",
-        "The edges below and above count, as recorded in the trace",
-        edges_of="count",
-    ),
+    Picture("the_model", "traces", "The edges below and above count, as recorded in the trace", edges_of="count"),
     Picture("when_is_it_done", "going_round", "After 1.8 seconds: round 1 is in progress, round 2 may follow", at=1.8),
     Picture(
         "dataflows_in_dataflows", "streams_in_streams", "After 5 seconds: 0 is held, and nothing of 1 is left", at=5
