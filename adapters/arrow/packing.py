@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -76,36 +77,29 @@ class Packing:
             yield from (batch.slice(begin, most) for begin in range(0, max(1, batch.num_rows), most))
 
     def _whole(self, portions: Iterable[Portion]) -> Iterator[RecordBatch]:
-        waiting: Any = ()
+        waiting: list[Sequence[Any]] = []
         rows = 0
-        own = False
         for values, given in portions:
             if isinstance(values, ArrowRows):
                 batch = self._columnar(values, given, rows)
                 if batch is not None:
                     if rows:
                         yield self._built(waiting, rows)
-                        rows = 0
+                        waiting, rows = [], 0
                     self.rows += batch.num_rows
                     yield batch
                     continue
                 values = values.list_values()  # noqa: PLW2901 - the same values
             for block in blocks(values, given):
                 columns = self._arranged(block, given, rows)
-                if block.is_arrow:
-                    if rows:
-                        yield self._built(waiting, rows)
-                        rows = 0
-                    yield self._built(columns, block.size)
+                if not block.is_arrow:
+                    waiting.append(columns)
+                    rows += block.size
                     continue
-                if rows == 0:
-                    waiting, own = columns, False
-                else:
-                    if not own:
-                        waiting, own = list(map(list, waiting)), True
-                    for column, more in zip(waiting, columns, strict=True):
-                        column.extend(more)
-                rows += block.size
+                if rows:
+                    yield self._built(waiting, rows)
+                    waiting, rows = [], 0
+                yield self._built([columns], block.size)
         if rows:
             yield self._built(waiting, rows)
 
@@ -158,7 +152,10 @@ class Packing:
 
     # ---- conversion of columns to batches
 
-    def _built(self, columns: Sequence[Any], rows: int) -> RecordBatch:
+    def _built(self, parts: Sequence[Sequence[Any]], rows: int) -> RecordBatch:
+        columns = parts[0]
+        if len(parts) > 1:
+            columns = [list(chain.from_iterable(column)) for column in zip(*parts, strict=True)]
         arrays = [self._array(field, column) for field, column in zip(self._schema, columns, strict=True)]
         self.rows += rows
         return batch_of(self._schema, arrays, rows)
