@@ -122,7 +122,10 @@ def stand_in(java: Java, environ: Mapping[str, str] = os.environ) -> Path:
     if os.name == "nt":
         raise JavaNotFound(f"{java.home} lacks the module jdk.incubator.vector, which Spark needs. {REMEDY}")
     text = _script(java)
-    home = _cache(environ) / f"java-{java.version}"
+    cache = environ.get("XDG_CACHE_HOME")
+    # The specification says that a relative XDG_CACHE_HOME must be ignored.
+    base = Path(cache) if cache and Path(cache).is_absolute() else Path(os.path.expanduser("~/.cache"))  # noqa: PTH111
+    home = base / "pullstream" / f"java-{java.version}"
     try:
         _write(home / "bin" / "java", text)
     except OSError:
@@ -131,13 +134,6 @@ def stand_in(java: Java, environ: Mapping[str, str] = os.environ) -> Path:
         atexit.register(shutil.rmtree, home, ignore_errors=True)
         _write(home / "bin" / "java", text)
     return home
-
-
-def _cache(environ: Mapping[str, str]) -> Path:
-    cache = environ.get("XDG_CACHE_HOME")
-    # The specification says that a relative XDG_CACHE_HOME must be ignored.
-    base = Path(cache) if cache and Path(cache).is_absolute() else Path(os.path.expanduser("~/.cache"))  # noqa: PTH111
-    return base / "pullstream"
 
 
 def _script(java: Java) -> str:

@@ -129,7 +129,10 @@ class Listing:
         own = {"skip_instance_cache": True} if chained else {}
         try:
             if path.startswith("zip://"):
-                _check_archive(path, rest, options)
+                # fsspec would detect another file too, but leave it open.
+                with fsspec().open(rest or options["fo"], "rb") as file:
+                    if not is_zipfile(file):
+                        raise FileReadError(path, "cannot be opened: the file is not a zip archive")
             fs, key = fsspec().core.url_to_fs(path, **{**own, **options})
         except FileNotFoundError:
             raise NoFilesError(path, "does not exist") from None
@@ -179,13 +182,6 @@ class Listing:
                 close = getattr(part, "close", None)
                 if close is not None:
                     close()
-
-
-def _check_archive(path: str, archive: str, options: Mapping[str, Any]) -> None:
-    """Refuse a file that is not a zip archive; fsspec would detect it too, but leave the file open."""
-    with fsspec().open(archive or options["fo"], "rb") as file:
-        if not is_zipfile(file):
-            raise FileReadError(path, "cannot be opened: the file is not a zip archive")
 
 
 def again(file: File) -> File | None:

@@ -9,6 +9,7 @@ import hmac
 import json
 import logging
 import struct
+from contextlib import suppress
 from typing import Any
 
 import trio
@@ -68,13 +69,9 @@ async def receive_hello(stream: trio.SocketStream, token: str) -> dict[str, Any]
         if not hmac.compare_digest(str(hello.get("token", "")).encode(), token.encode()):
             raise WrongHello("a wrong token")
     except _NO_HELLO as exc:
-        _log.warning("refused a connection from %s: %s", _peer(stream), str(exc) or "no hello in time")
+        peer: object = "an unknown address"
+        with suppress(OSError):
+            peer = stream.socket.getpeername()
+        _log.warning("refused a connection from %s: %s", peer, str(exc) or "no hello in time")
         return None
     return hello
-
-
-def _peer(stream: trio.SocketStream) -> str:
-    try:
-        return str(stream.socket.getpeername())
-    except OSError:
-        return "an unknown address"
