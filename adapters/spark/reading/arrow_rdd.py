@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, cast
 
-from ...arrow import RecordBatch, Schema, pa
+from ...arrow import RecordBatch, pa
 from ..schemas import arrow_schema
 from ..types import DataFrame, SparkSession, pyspark
 
@@ -35,7 +35,9 @@ class ArrowRdd:
         self._scala: Any = context._jsc.sc()  # noqa: SLF001
         self._run: Any = context._jvm.PythonRDD.runJob  # noqa: SLF001
         self._rdd: Any = cast("Any", frame)._jdf.toArrowBatchRdd().toJavaRDD()  # noqa: SLF001
-        self.schema = _schema(frame)
+        large = session.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+        # Batches are sent without their schema; their timestamps are in UTC.
+        self.schema = arrow_schema(frame.schema, large=large)
         self.partitions: int = self._rdd.getNumPartitions()
         self.shuffled: bool = _SHUFFLE in self._rdd.toDebugString()
         """Whether it depends on a shuffle: several jobs may then read results of different evaluations."""
@@ -134,9 +136,3 @@ def offered(session: "SparkSession") -> bool:
         else:
             _offered[context] = True
     return _offered[context]
-
-
-def _schema(frame: "DataFrame") -> Schema:
-    """The schema of the batches, which are sent without it; their timestamps are in UTC."""
-    large = frame.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
-    return arrow_schema(frame.schema, large=large)
