@@ -135,18 +135,19 @@ class Timing:
     def _by_function(
         self, file: File, values: Sequence[Any], line: int | None, function: Callable[[Any], Hashable]
     ) -> Iterator[Batch[Any] | Bad]:
-        times, same, bad = [], False, True
-        # `_one_by_one` raises such an error again, with its line.
+        times, same, bad, ordered = [], False, True, False
+        # `_one_by_one` raises such an error again, with its line; times that cannot be compared are not in order.
         with suppress(Exception):
             times = [function(value) for value in values]
             same = times.count(times[0]) == len(times)
             # Times that follow each other are often the same object.
             bad = None in times or any(map(no_time, times[:1] if same else unique_justseen(times, id)))
+            ordered = not (bad or same) and ascending(times)
         if bad:
             yield from self._one_by_one(file, values, line, function)
         elif same:
             yield Batch(times[0], values)
-        elif _in_order(times):
+        elif ordered:
             yield Batch.of(Ascending(times), values)
         else:
             # The engine compares the times of runs, and reports the place of an error.
@@ -182,13 +183,6 @@ def no_time(time: Any) -> str | None:
     except TypeError:
         return f"{time!r} ({type(time).__name__}) is mutable, which a time must not be: convert it to a tuple or a str"
     return "NaN cannot be compared with other times" if has_nan(time) else None
-
-
-def _in_order(times: Sequence[Any]) -> bool:
-    try:
-        return ascending(times)
-    except Exception:  # noqa: BLE001 - values that cannot be compared are not in order
-        return False
 
 
 def _timeless(file: File, name: str, value: Any, line: int | None) -> FileReadError:
