@@ -47,6 +47,9 @@ def picky(n):
 def leave(n):
     os._exit(n)
 
+def forks(n):
+    return n if os.fork() else "child"
+
 def handler(_):
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 """
@@ -199,6 +202,23 @@ async def test_a_killed_worker_fails_the_stream_clearly(helpers, tmp_path):
             os.kill(await pid_in(path), signal.SIGKILL)
             with trio.fail_after(300):
                 await running.result()
+
+
+def test_a_worker_killed_between_two_calls_is_replaced(helpers):
+    def kill(pid):
+        os.kill(pid, signal.SIGKILL)
+        while ") Z " not in Path(f"/proc/{pid}/stat").read_text():
+            time.sleep(0.01)
+        killed.append(pid)
+
+    killed = []
+    ps.run(ps.pipe(ps.values(range(3)), ps.map_process(helpers.pid, 1), ps.drain(kill)), limit=1)
+    assert len(set(killed)) == 3
+
+
+def test_the_child_of_a_function_that_forks_answers_nothing(helpers):
+    for _ in range(3):
+        assert ps.run(ps.pipe(ps.values(range(6)), ps.map_process(helpers.forks, 1), ps.collect())) == [*range(6)]
 
 
 @pytest.mark.parametrize("way", ["abort under way", "cancel", "never asked", "block fails", "run aborted", "first"])

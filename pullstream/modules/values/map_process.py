@@ -109,6 +109,11 @@ class Worker:
             process = await trio.lowlevel.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **APART)
         return cls(process)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.returncode is not None
+
     async def send(self, data: bytes) -> None:
         """Send a frame."""
         await self._stdin.send_all(frame(data))
@@ -169,6 +174,11 @@ class MapProcess(MapAsync):
             data = dumps(value)
         except Exception as exc:
             raise Unpicklable(f"{self.location}: {value!r} cannot be sent to another process: {exc}") from exc
+        while self._free and self._free[-1].ended:
+            # It was killed between two calls, and no call is lost.
+            worker = self._free.pop()
+            self._all.discard(worker)
+            await worker.kill()
         worker = self._free.pop() if self._free else await Worker.start()
         try:
             if worker not in self._all:

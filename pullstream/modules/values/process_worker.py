@@ -112,13 +112,18 @@ def main() -> None:
         return
     # The path and the arguments are the program's: its modules may read both when they are imported.
     sys.path[:], sys.argv[:], script, pickled = pickle.loads(hello)  # noqa: S301 - from the process that started this
+    process = os.getpid()
     while True:
         idle.set()
         data = frames.get()
         idle.clear()
         if data is None:
             return
-        replies.write(frame(called(script, pickled, data)))
+        reply = called(script, pickled, data)
+        if os.getpid() != process:
+            # A child that the function has forked: its reply would be taken for that of the next call.
+            os._exit(1)
+        replies.write(frame(reply))
         replies.flush()
 
 
