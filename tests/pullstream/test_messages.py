@@ -909,6 +909,7 @@ MISTAKES = [
         "at 0, but may not: it holds nothing, and its current batch is at 1",
     ),
     (answers(lambda batch: batch.values[0]), "here Batch(batch.time, [3])"),
+    (answers(lambda batch: None), "yielded None: ", "here Batch(batch.time, [None]); to emit nothing, do not yield"),
     (answers(lambda batch: ps.Completed(batch.time)), "not a completion"),
     (answers(lambda batch: ps.Batch(batch.time, set(batch.values))), "Batch(3, list(...))"),
     (answers(lambda batch: (batch.time, [1])), "here Batch(3, [1])"),

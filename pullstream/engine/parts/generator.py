@@ -414,6 +414,8 @@ def _instead(answer: object) -> str:
     """Return what to yield instead of something that is not a batch."""
     if isinstance(answer, Completed):
         return "not a completion"
+    if answer is None:
+        return "here Batch(batch.time, [None]); to emit nothing, do not yield"
     if inspect.iscoroutine(answer):
         answer.close()
         return "and this is a coroutine: write await in front of the call that made it"
