@@ -9,6 +9,7 @@ from adapters import spark
 from pullstream.incremental import change_of
 from tests.adapters.spark.helpers import on_both, settings
 from tests.programs import printed
+from tests.pullstream.counting import stop_clocks
 
 pytestmark = pytest.mark.spark
 
@@ -126,13 +127,14 @@ def test_only_late_rows_are_dropped_or_go_to_a_sink(session, limit):
     assert ps.run(ps.pipe(source, ps.collect(timed=True)), limit=limit, check=True) == rows
 
 
-def test_unsorted_rows_equal_stamped_rows(session):
+def test_unsorted_rows_equal_stamped_rows(session, monkeypatch):
     df = session.range(0, 20_000, 1, 2).selectExpr("id", "id + hash(id) % 500 AS at")
     counted = ps.pipe(ps.map_time(lambda at: at // 100), ps.count_by_key(lambda row: row.id % 5))
     stamped = ps.pipe(spark.from_dataframe(df), ps.stamp(lambda row: row.at, lateness=1000))
     source = spark.from_dataframe(df, time="at", lateness=1000)
     found = [ps.run(ps.pipe(each, counted, ps.collect(timed=True)), check=True) for each in (stamped, source)]
     assert sorted(found[0]) == sorted(found[1])
+    stop_clocks(monkeypatch.setattr)
     assert ps.run(ps.pipe(source, answers()), limit=1000) <= 30
 
 
