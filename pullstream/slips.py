@@ -39,6 +39,7 @@ _ANYWHERE: Final = {
     "got <coroutine object": _NOT_AWAITED,
     "Trio expected a sync function": "for an async function, use map_async(f, concurrency)",
     "'Window'": "the result of a window is window.value",
+    "has no attribute '_nursery'": "a kernel that overrides acquire calls `await super().acquire()` in it first",
     "notify() missing": "write self.notify(time, time): the second is the time held for results",
 }
 """Hints by a part of the exception's text; only the first hint that fits, in any table, is given."""

@@ -746,6 +746,24 @@ class Forgets(Notified):
         pass
 
 
+@ps.source
+class ForgetsSources(ps.authoring.FanIn):
+    def __init__(self, *sources):
+        self.sources = sources
+
+    def poll(self, limit):
+        return self.ask_inputs(limit) if self.going else ps.DONE
+
+
+@ps.transformer
+class ForgetsAcquire(ps.authoring.TaskKernel):
+    async def acquire(self):
+        self.values = 0
+
+    async def produce(self, limit):
+        return await self.upstream.ask(limit)
+
+
 @ps.transformer
 class Totals(Notified):
     def __init__(self, receive=lambda totals, time: None, complete=lambda totals, time: None):
@@ -939,6 +957,8 @@ MISTAKES = [
     (answers(lambda batch: ps.Completed(batch.time).values), "case ps.Completed(time)"),
     (DropsTooSoon(), "at the next produce, drop(time)"),
     (Forgets(), "Forgets, composed at ", "super().__init__()"),
+    (ForgetsSources(THREE, THREE), "ForgetsSources, composed at ", "super().__init__(*sources): call it in ForgetsS"),
+    (ForgetsAcquire(), "calls `await super().acquire()` in it first"),
     (Totals(lambda totals, time: totals.notify(time)), "write self.notify(time, time)"),
     (Totals(lambda totals, time: totals.location.drop(time)), "Totals, ", "Call drop(time) once for each hold(time)"),
     (Totals(lambda totals, time: ps.Batch(time, [1])), "Totals, ", "receive returned Batch(", "Write give(time, "),

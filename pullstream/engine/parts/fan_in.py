@@ -17,6 +17,7 @@ from pullstream.engine.parts.pace import Size
 from pullstream.engine.parts.tasks import Asking
 from pullstream.engine.runtime import clocks
 from pullstream.engine.sidecar.waiting import completion
+from pullstream.errors import CompositionError
 from pullstream.protocol import DONE, Batch, Done, Unanswered
 from pullstream.timely import TimeDomainError, less_equal
 
@@ -115,6 +116,11 @@ class FanIn(Asking[Any]):
 
     @override
     async def acquire(self) -> None:
+        if not hasattr(self, "failure_above"):
+            who = type(self).__name__
+            raise CompositionError(
+                f"{self.location}, was made without super().__init__(*sources): call it in {who}.__init__"
+            )
         await super().acquire()
         self._meeting = Meeting(self)
         self.all: list[Input] = []
