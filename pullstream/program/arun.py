@@ -17,7 +17,7 @@ from pullstream.engine.runtime.blocked import running_program
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program import wanted
-from pullstream.program.at_exit import AT_EXIT
+from pullstream.program.at_exit import closed, opened
 from pullstream.program.pipeline import Pipeline, pipeline_argument
 from pullstream.program.running import Companion, Running, check_limits
 
@@ -93,8 +93,8 @@ class _AwaitedRun(Generic[R]):
         self._token: trio.lowlevel.TrioToken | None = None
         self._stops = 0
         self._failure: BaseException | None = None
-        # A daemon thread: if the loop is stopped with tasks left, this thread does not keep the program alive. `atexit`
-        # waits only for the releases.
+        # A daemon thread: if the loop is stopped with tasks left, this thread does not keep the program alive. The end
+        # of the program waits only for the releases.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="pullstream arun", daemon=True)
 
@@ -103,7 +103,7 @@ class _AwaitedRun(Generic[R]):
     async def ended(self) -> R:
         """Wait for the end, through any cancellation, and return the result."""
         cancelled: asyncio.CancelledError | None = None
-        AT_EXIT[self._close] = None
+        opened(self._close)
         self._thread.start()
         while not self._ended.done():
             try:
@@ -111,7 +111,7 @@ class _AwaitedRun(Generic[R]):
             except asyncio.CancelledError as exc:
                 cancelled = exc
                 self._stop()
-        AT_EXIT.pop(self._close, None)
+        closed(self._close)
         self._thread.join()
         failure, self._failure = self._failure, None
         if cancelled is not None:

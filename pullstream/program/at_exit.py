@@ -1,20 +1,38 @@
-"""The functions that close open streams when the program ends.
+"""Closes the streams that are open when the program ends, the latest first.
 
-They are kept here, and `atexit` knows one function only. Each `atexit.unregister` passes over all functions that were
-ever registered: with one per stream, the cost of a stream would grow with the number of streams before it.
+`atexit` keeps a place for each function that it was ever given, and passes over all of them to remove one. Therefore
+one function closes all streams, and is removed only now and then. It is registered again for each stream: so it is
+called before the functions that the program registered earlier, which may close things that the stream uses.
 """
 
 import atexit
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
+from typing import Final
 
-AT_EXIT: dict[Callable[[], object], None] = {}
-"""The functions; add one when a stream opens, and remove it when the stream has closed."""
+MANY: Final = 1000
+"""The number of streams after which the function is removed from `atexit`, which by then has it as often."""
+
+_OPEN: dict[Callable[[], object], None] = {}
+_OPENED = count(1)
 
 
-@atexit.register
+def opened(close: Callable[[], object]) -> None:
+    """Call `close` when the program ends, unless `closed` is called before."""
+    _OPEN[close] = None
+    if next(_OPENED) % MANY == 0:
+        atexit.unregister(_close)
+    atexit.register(_close)
+
+
+def closed(close: Callable[[], object]) -> None:
+    """Note that a stream has closed."""
+    _OPEN.pop(close, None)
+
+
 def _close() -> None:
-    # Each is called, the last one first, even if others fail.
+    # Each is called, even if others fail.
     with ExitStack() as stack:
-        for function in list(AT_EXIT):
-            stack.callback(function)
+        for close in list(_OPEN):
+            stack.callback(close)

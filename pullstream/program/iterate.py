@@ -25,7 +25,7 @@ from pullstream.engine.runtime.interrupts import Interrupts, current_task, runs_
 from pullstream.errors import PullstreamError
 from pullstream.frames import cut
 from pullstream.program.aiterate import Reading, reading
-from pullstream.program.at_exit import AT_EXIT
+from pullstream.program.at_exit import closed, opened
 from pullstream.program.running import check_limits
 from pullstream.protocol import DONE, Done
 
@@ -169,7 +169,7 @@ class _Producer(Generic[T]):
         self._started = threading.Event()
         self._finished = threading.Event()
         self._token: trio.lowlevel.TrioToken | None = None
-        # A daemon thread: an iterator that is kept and not exhausted does not keep the program alive; `atexit` ends it.
+        # A daemon thread: an iterator that is kept and not exhausted does not keep the program alive: `opened` ends it.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="pullstream iterate", daemon=True)
 
@@ -177,7 +177,7 @@ class _Producer(Generic[T]):
 
     def start(self) -> None:
         """Start the program."""
-        AT_EXIT[self.close] = None
+        opened(self.close)
         self._thread.start()
 
     def next(self) -> Sequence[T] | Done:
@@ -208,7 +208,7 @@ class _Producer(Generic[T]):
             raise
         finally:
             self._waiting = False
-            AT_EXIT.pop(self.close, None)
+            closed(self.close)
         self._thread.join()
         while not self._answers.empty():
             answer = self._answers.get()

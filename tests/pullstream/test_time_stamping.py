@@ -9,7 +9,8 @@ import pytest
 import trio
 
 import pullstream as ps
-from tests.pullstream.common import completions, script, until_failure, with_times
+from pullstream.timely import BEGINNING
+from tests.pullstream.common import Unseen, completions, raises_at, script, until_failure, with_times
 
 
 async def when_complete(pipeline, *times):
@@ -177,6 +178,22 @@ def test_restamp_fails_for_a_time_without_values():
         with_times(
             script(ps.Batch(1, "a"), ps.Completed(2), 0.0), ps.map_time(lambda n: 1 // (n - 2)), ps.count_by_key()
         )
+
+
+async def test_a_watch_fails_with_a_function_of_times(autojump_clock):
+    """It does not go back to the beginning, although nothing is known about times any more."""
+    source = script(1.0, ps.Batch(0, "a"), 1.0, ps.Batch(1, "b"), 1.0, ps.Batch(2, "c"))
+    found, ended = [], []
+    with pytest.raises(Unseen):
+        async with ps.pipe(source, ps.map_time(raises_at(2, Unseen())), ps.drain()).open() as running:
+            try:
+                async for frontier in running.progress.watch():
+                    found += frontier
+            except BaseException as exc:
+                ended.append(type(exc))
+                raise
+    assert found == [BEGINNING, 0, 1]
+    assert ended == [Unseen]
 
 
 @pytest.mark.parametrize("others", [ps.filter(lambda _: False), ps.delay(1), ps.map_time(lambda n: n // 30)])

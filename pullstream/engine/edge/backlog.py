@@ -59,7 +59,7 @@ def at_times(batch: Batch[Any], wanted: Callable[[Any], bool]) -> Batch[Any] | N
     return Batch.of([time for run in runs for time in run.times], joined([run.values for run in runs]))
 
 
-_EMPTY: Final = Batch[Any](None, ())
+EMPTY: Final = Batch[Any](None, ())
 
 
 class Backlog:
@@ -92,7 +92,7 @@ class Backlog:
         self.owner = owner
         self._counted = owner is not None
         """Whether the least times of the values left are counted somewhere."""
-        self.head: Batch[Any] = _EMPTY
+        self.head: Batch[Any] = EMPTY
         """The first batch."""
         self.used = 0
         """The number of its values that have been taken."""
@@ -224,7 +224,7 @@ class Backlog:
                 self._behind -= len(self.head.values)
             else:
                 # No reference to the values is kept.
-                self.head = _EMPTY
+                self.head = EMPTY
 
     def count(self, before: Sequence[Hashable], now: Sequence[Hashable]) -> None:
         """Count the least times of waiting values, instead of those `before`."""

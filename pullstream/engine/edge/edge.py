@@ -223,7 +223,7 @@ class Edge(EdgeRequests, Generic[T]):
     async def ask(self, end: End, limit: int, *, waiting: bool = False) -> Batch[T] | Done:
         """Serve an ask (R1 to R5, R7, R8, R10); `waiting` if a poll has returned WAIT in this very step.
 
-        The ask has the turn from `begin` to `answered`. During each await another request may end the edge. Then what
+        The ask has the turn until `_answered`. During each await another request may end the edge. Then what
         was produced is dropped, and `_conclude` answers with that ending (R5).
         """
         waiting, self._must_wait, self._awaited = waiting and self._must_wait, False, False

@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import override
 
 from pullstream.blueprint import Source
-from pullstream.engine.edge.backlog import Backlog
+from pullstream.engine.edge.backlog import EMPTY, Backlog
 from pullstream.engine.edge.kernel import Kernel
 from pullstream.engine.edge.lane import Lane
 from pullstream.engine.parts.pace import Size
@@ -55,6 +55,8 @@ class Input(Backlog):
         """Acknowledge the used values of the batch, in the step that answers them."""
         if not self:
             self.lane.settle()
+            # No reference to the values is kept while the input is awaited.
+            self.head, self.used = EMPTY, 0
         elif self.used and not self.head.uniform:
             self.lane.ack_before(self.least)
 

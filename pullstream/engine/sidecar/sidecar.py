@@ -238,13 +238,13 @@ class Sidecar(Counts):
             for waiter in to_check:
                 if waiter not in self.waiters:
                     continue
-                try:
-                    met = self.is_met(waiter)
-                except BaseException as exc:  # noqa: BLE001 - as above
-                    # A time that cannot be compared here is a failure of its waiter.
-                    met, waiter.failure = True, exc
-                if not met and self.summary_failure is not None:
-                    met, waiter.failure = True, self.summary_failure
+                met, waiter.failure = True, self.summary_failure
+                if waiter.failure is None:
+                    try:
+                        met = self.is_met(waiter)
+                    except BaseException as exc:  # noqa: BLE001 - as above
+                        # A time that cannot be compared here is a failure of its waiter.
+                        waiter.failure = exc
                 if met:
                     self.leave(waiter)
                     waiter.event.set()
