@@ -184,7 +184,7 @@ def test_only_the_journal_keeps_complete_times(tmp_path, target):
         journal = ps.Journal(tmp_path / "journal", version="1")
         paths = ps.run(pipeline, journal=journal, beside=beside, limit=1)
         assert len(paths) == (100 if "{" in target else 1)
-        for memory in runs[-1]._keeper._memories.values():
+        for memory in runs[-1]._keeper._stream.memories.values():
             assert len(memory) + len(memory._touched) + len(memory._sealed) <= 2
             assert not sum(map(len, memory.notes._waiting.values()))
 
